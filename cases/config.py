@@ -32,15 +32,41 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 PLACE = "{lang}"
 
 SHARED_KEYS = (
-    *("prompt", "rubric", "rubric_language", "function_description", "choice_scores", "pass_bar"),
+    *(
+        "prompt",
+        "rubric",
+        "rubric_language",
+        "function_description",
+        "choice_scores",
+        "pass_bar",
+    ),
     *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
 """Keys of a language that the data set may give for all of them."""
 LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
 LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
-    *("kind", "languages", "gates", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
-    *("cluster", "sample", "judge", "check", "labels", "attacks", "order", thresholds.CHECKS_KEY),
+    *(
+        "kind",
+        "languages",
+        "gates",
+        "by",
+        "penalty",
+        DROP,
+        RISE,
+        "holm",
+        "require_calibration",
+    ),
+    *(
+        "cluster",
+        "sample",
+        "judge",
+        "check",
+        "labels",
+        "attacks",
+        "order",
+        thresholds.CHECKS_KEY,
+    ),
     *("baseline", *SHARED_KEYS),
 )
 
@@ -53,8 +79,12 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     file = _File(path, rubrics)
     top = file.top
     if DEFAULT in file.languages.values:
-        file.default(FALLBACK_LANGUAGE, path)  # so that its errors do not wait for --items
-    slices = {one: file.declared(one) for one in file.languages.values if one != DEFAULT}
+        file.default(
+            FALLBACK_LANGUAGE, path
+        )  # so that its errors do not wait for --items
+    slices = {
+        one: file.declared(one) for one in file.languages.values if one != DEFAULT
+    }
     *others, last = map(ranges_of, slices.values())
     common = {name: last[name] for name in last if all(name in one for one in others)}
     if "judge" in top.values and not file.kind.by_rubric:
@@ -78,7 +108,9 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     return dataset
 
 
-def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS) -> Dataset:
+def with_items(
+    dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS
+) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
         own = replace(dataset.slices[language], path=path)
@@ -95,7 +127,9 @@ class _File:
         self.top.check_keys(DATASET_KEYS)
         word, self.name = self.top.text("kind"), path.resolve().parent.name
         if word not in KINDS:
-            raise self.top.problem(key="kind", what=f"got {shown(word)}; {hint(word, KINDS)}")
+            raise self.top.problem(
+                key="kind", what=f"got {shown(word)}; {hint(word, KINDS)}"
+            )
         self.kind = KINDS[word]
         if not NAME.fullmatch(self.name):
             what = f"folder {shown(self.name)} names the dataset: letters, digits and _ only"
@@ -122,20 +156,26 @@ class _File:
         own = self.languages.part(language)
         own.check_keys(LANGUAGE_KEYS)
         if not (path := own.text("file")):
-            raise own.problem(key="file", what="missing; name the data file, relative to this one")
+            raise own.problem(
+                key="file", what="missing; name the data file, relative to this one"
+            )
         bare = self._bare(own, language, self.top.path.parent / path)
         shared, gates = (one.part("gates") for one in (self.top, own))
         holder = own if METRICS_KEY in own.values else self.top
         bars = thresholds.read_metric_bars(holder, shared, gates)
         read = partial(read_gates, metrics=ranges_of(bare))
         mine = read(gates)  # a metric's own gates replace those for every language
-        others = [one for one in read(shared) if one.name not in {own.name for own in mine}]
+        others = [
+            one for one in read(shared) if one.name not in {own.name for own in mine}
+        ]
         return replace(bare, thresholds=(*others, *mine, *bars))
 
     def default(self, language: str, path: Path) -> Slice:
         """Return a language that the file does not list, with the user's data file."""
         if not LANGUAGE.fullmatch(language):
-            raise UsageError(f"--items: {shown(language)} is not a language code such as 'bg'")
+            raise UsageError(
+                f"--items: {shown(language)} is not a language code such as 'bg'"
+            )
         own = self.languages.part(DEFAULT)
         own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
         return replace(self._bare(own, language, path), declared=False)
@@ -154,7 +194,9 @@ class _File:
             if word in kind.keys and not own.text(word):
                 raise own.problem(word, f"missing; give the language's word for {word}")
         penalty = top.number("penalty", 0, metric_rules.MAX_PENALTY)
-        rubric = _adapted(_find_rubric(holder["rubric"], kind, self.rubrics, spoken), holder)
+        rubric = _adapted(
+            _find_rubric(holder["rubric"], kind, self.rubrics, spoken), holder
+        )
         usual_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
         return Slice(
             dataset=self.name,
@@ -201,29 +243,45 @@ def _label_reading(part: Settings) -> LabelReading:
     )
 
 
-def _find_rubric(settings: Settings, kind: Kind, rubrics: Path, language: str) -> Rubric | None:
+def _find_rubric(
+    settings: Settings, kind: Kind, rubrics: Path, language: str
+) -> Rubric | None:
     """Return the rubric named: a path (with ``{lang}``) or ``<name>.<language>.yaml``."""
     name = settings.text("rubric").replace(PLACE, language)
     if not name:
         return None
     if _is_path(name):
         protocol: Protocol = "rate" if kind.rated else "letter"
-        rubric = rubric_files.load_template(settings.path.parent / name, language, protocol)
+        rubric = rubric_files.load_template(
+            settings.path.parent / name, language, protocol
+        )
     else:
         wanted = f"{name}.{language}.yaml"
         paths = [folder / wanted for folder in (settings.path.parent, rubrics)]
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
             stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
-            own = [stem.removeprefix(f"{name}.") for stem in stems if stem.startswith(f"{name}.")]
-            there = f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
+            own = [
+                stem.removeprefix(f"{name}.")
+                for stem in stems
+                if stem.startswith(f"{name}.")
+            ]
+            there = (
+                f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
+            )
             what = f"no rubric {name!r} in language {language!r} ({there})"
-            raise settings.problem("rubric", f"{what}; add {wanted} or set rubric_language")
+            raise settings.problem(
+                "rubric", f"{what}; add {wanted} or set rubric_language"
+            )
         rubric = rubric_files.load_rubric(path)
         rubric_files.check_language(rubric, language, f"{path}")
     if kind.by_rubric and (rubric.style == "rated") != kind.rated:
-        what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
-        raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
+        what = (
+            f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
+        )
+        raise settings.problem(
+            key="rubric", what=f"{what} cannot use; name another rubric"
+        )
     return rubric
 
 
@@ -236,7 +294,9 @@ def _adapted(rubric: Rubric | None, holders: Mapping[str, Settings]) -> Rubric |
         if rubric is None:
             raise holder.problem(key, "there is no rubric; take it out")
         if key == "choice_scores":
-            rubric = replace(rubric, scores=rubric_files.read_scores(holder, key, rubric))
+            rubric = replace(
+                rubric, scores=rubric_files.read_scores(holder, key, rubric)
+            )
         elif rubric.protocol in rubric_files.CALLED:
             rubric = rubric_files.described(rubric, holder.text(key))
         else:
@@ -245,12 +305,16 @@ def _adapted(rubric: Rubric | None, holders: Mapping[str, Settings]) -> Rubric |
     return rubric
 
 
-def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> Prompt | None:
+def _find_prompt(
+    settings: Settings, rubrics: Path, languages: Sequence[str]
+) -> Prompt | None:
     """Return the prompt named, as a rubric is, in the first language that has it, if any."""
     name = settings.text("prompt")
     folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
     files = (
-        name.replace(PLACE, language) if _is_path(name) else f"{name or 'answer'}.{language}.yaml"
+        name.replace(PLACE, language)
+        if _is_path(name)
+        else f"{name or 'answer'}.{language}.yaml"
         for language in languages
     )
     paths = (folder / file for file in files for folder in folders)
@@ -275,7 +339,9 @@ class DatasetGates:
     languages: Mapping[str, Gates] = field(default_factory=dict)
     pooled: Gates = ()
     sampling: Sampling | None = None
-    settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
+    settings: Settings = field(
+        default_factory=lambda: Settings(Path("--gates"), "", Map(1))
+    )
     """The part of the file that says so, for error messages."""
 
 
@@ -293,8 +359,13 @@ class GatesFile:
         if self.datasets.keys().isdisjoint(names):
             what = f"{where}: no gate for any dataset of this run ({', '.join(names)})"
             raise UsageError(f"{what}; name one of them")
-        found, alike = [with_gates(one, self) for one in datasets], {x.casefold(): x for x in names}
-        for name in sorted(self.datasets.keys() - names):  # those of data sets that are not run
+        found, alike = (
+            [with_gates(one, self) for one in datasets],
+            {x.casefold(): x for x in names},
+        )
+        for name in sorted(
+            self.datasets.keys() - names
+        ):  # those of data sets that are not run
             if close := get_close_matches(name.casefold(), alike, n=1, cutoff=0.8):
                 odd = f"those of {name}, which is not in this run (did you mean {alike[close[0]]}?)"
                 found[0] = replace(found[0], left_out=(*found[0].left_out, odd))
@@ -310,8 +381,14 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
     top = load_settings(path)
     word = top.text(REPLACE, "all")
     if word != "all":
-        raise top.problem(REPLACE, f"'all' is needed, not {word!r}; or take the line out")
-    every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
+        raise top.problem(
+            REPLACE, f"'all' is needed, not {word!r}; or take the line out"
+        )
+    every = {
+        name: limits
+        for kind in KINDS.values()
+        for name, limits in kind.ranges().items()
+    }
     every.update(dict.fromkeys((*METRICS, *own), RATE))
     found = {}
     for name in (name for name in top.values if name != REPLACE):
@@ -323,7 +400,9 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
             )
         parts = {language: part.part(language) for language in languages}
         found[name] = DatasetGates(
-            languages={one: read_gates(at, _known(at, every)) for one, at in parts.items()},
+            languages={
+                one: read_gates(at, _known(at, every)) for one, at in parts.items()
+            },
             pooled=thresholds.read_pooled(part, _known(part, every)),
             sampling=thresholds.read_sampling(part),
             settings=part,
@@ -335,7 +414,9 @@ def _known(part: Settings, every: Mapping[str, Range]) -> dict[str, Range]:
     """Return every metric, and those named here that only a user's own data set can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
-    own = (one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK)))
+    own = (
+        one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK))
+    )
     return {**every, **dict.fromkeys(own, RATE)}
 
 
@@ -365,7 +446,10 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
         return new if gates.replaces_all else (*others, *new)
 
     slices = {
-        code: replace(one, thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())))
+        code: replace(
+            one,
+            thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())),
+        )
         for code, one in dataset.slices.items()
     }
     made = replace(
@@ -390,7 +474,9 @@ def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
     if name not in metrics:
         what = f"no metric of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
         raise place.problem(name, what)
-    low, high = (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
+    low, high = (
+        (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
+    )
     for bar in (threshold.min, threshold.max):
         if bar is not None and not low <= bar <= high:
             raise place.problem(name, f"{bar:g} is not within {low:g} to {high:g}")

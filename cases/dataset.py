@@ -20,10 +20,17 @@ DATASET_FILE = "dataset.yaml"
 EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
-PROOF: Mapping[EvidenceRule, int] = {"estimate": 0, "confident": 1, "sequential": 1, "audited": 2}
+PROOF: Mapping[EvidenceRule, int] = {
+    "estimate": 0,
+    "confident": 1,
+    "sequential": 1,
+    "audited": 2,
+}
 """Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
 by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
-AUDIT_SHARE = 0.25  # the probability that people look at a pair, unless a gate says otherwise
+AUDIT_SHARE = (
+    0.25  # the probability that people look at a pair, unless a gate says otherwise
+)
 MAX_SHARDS = 100_000
 
 
@@ -93,7 +100,9 @@ class Threshold:
     def bar(self) -> str:
         """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
         parts = (("<=", self.max), (">=", self.min))
-        return " and ".join(f"{sign} {self.amount(one)}" for sign, one in parts if one is not None)
+        return " and ".join(
+            f"{sign} {self.amount(one)}" for sign, one in parts if one is not None
+        )
 
     def amount(self, value: float) -> str:
         """Return a number of its unit in words, such as ``0.35`` or ``20%``."""
@@ -185,7 +194,9 @@ class Slice:
     @property
     def rates(self) -> bool:
         """Whether its judge gives ratings."""
-        return self.kind.rated or (self.rubric is not None and self.rubric.protocol == "rate")
+        return self.kind.rated or (
+            self.rubric is not None and self.rubric.protocol == "rate"
+        )
 
     @property
     def passing(self) -> tuple[str, ...]:
@@ -237,13 +248,19 @@ class Shards:
     """The numbers of these parts, from 1."""
 
     def __post_init__(self) -> None:
-        if not (1 <= self.of <= MAX_SHARDS and {*self.held} <= {*range(1, self.of + 1)}):
+        if not (
+            1 <= self.of <= MAX_SHARDS and {*self.held} <= {*range(1, self.of + 1)}
+        ):
             raise ValueError(f"shards {self.held[:3]} of {self.of} cannot be")
 
     def holds(self, case: Case) -> bool:
         """Return whether an item is in one of these parts."""
-        name = f"{case.dataset}:{case.language}:{case.id}".encode("utf-8", "surrogatepass")
-        return int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1 in self.held
+        name = f"{case.dataset}:{case.language}:{case.id}".encode(
+            "utf-8", "surrogatepass"
+        )
+        return (
+            int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1 in self.held
+        )
 
     def share(self, limit: int) -> int:
         """Return this part's share of a limit, at least 1; all shares together are the limit."""
@@ -327,7 +344,9 @@ class Plan:
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
         """Yield the items of a data set that become tests, each with all its repeats."""
         seen: dict[str, set[str]] = defaultdict(set)
-        for item in (one for one in self.items.values() if one.slice.dataset == dataset.name):
+        for item in (
+            one for one in self.items.values() if one.slice.dataset == dataset.name
+        ):
             known = seen[item.slice.name]
             if self.first is None or len(known) < self.first or item.case.id in known:
                 known.add(item.case.id)

@@ -27,7 +27,9 @@ _PART_KEYS = (
 )
 _SLOT = re.compile(r"\{(\w+)\}")
 
-Drawn = dict[str, str]  # one question in one language: a row of the file that is written, by column
+Drawn = dict[
+    str, str
+]  # one question in one language: a row of the file that is written, by column
 
 
 class DrawRecipe:
@@ -39,10 +41,18 @@ class DrawRecipe:
 
     def draw(self, seed: int, count: int | None = None) -> dict[str, list[Drawn]]:
         """Return the questions by language, ``count`` of each part if given. Raises UsageError."""
-        rows = [row for row in self.table.records if self._fits(self.top.part("where"), row)]
+        rows = [
+            row for row in self.table.records if self._fits(self.top.part("where"), row)
+        ]
         for column in self.top.words("unique"):
-            texts = Counter(self._cell(r, column, self.top, "unique") for r in self.table.records)
-            rows = [row for row in rows if texts[self._cell(row, column, self.top, "unique")] == 1]
+            texts = Counter(
+                self._cell(r, column, self.top, "unique") for r in self.table.records
+            )
+            rows = [
+                row
+                for row in rows
+                if texts[self._cell(row, column, self.top, "unique")] == 1
+            ]
         found: dict[str, list[Drawn]] = {}
         parts = self.top.parts("draw")
         for part in parts:
@@ -67,7 +77,9 @@ class DrawRecipe:
     def _cell(self, row: TableRow, column: str, asked: Settings, key: str) -> str:
         if normal(column) not in self.table.names:
             what = f"{self.table.path} has no column {shown(column)}"
-            raise asked.problem(key, f"{what}; {hint(column, self.table.names.values())}")
+            raise asked.problem(
+                key, f"{what}; {hint(column, self.table.names.values())}"
+            )
         return str(row.values.get(normal(column)) or "").strip()
 
     def _number(self, row: TableRow, column: str, asked: Settings, key: str) -> float:
@@ -84,17 +96,29 @@ class DrawRecipe:
             text = self._cell(row, column, where, column)
             pattern = condition.pattern("matches", condition.text("matches", ".*"))
             listed = "any" not in condition.values or text in condition.words("any")
-            if not listed or text in condition.words("none") or not pattern.fullmatch(text):
+            if (
+                not listed
+                or text in condition.words("none")
+                or not pattern.fullmatch(text)
+            ):
                 return False
-            low, high = (condition.number(key, -LARGEST, LARGEST) for key in ("min", "max"))
+            low, high = (
+                condition.number(key, -LARGEST, LARGEST) for key in ("min", "max")
+            )
             if low is not None or high is not None:
                 value = self._number(row, column, where, column)
-                if (low is not None and value < low) or (high is not None and value > high):
+                if (low is not None and value < low) or (
+                    high is not None and value > high
+                ):
                     return False
         return True
 
     def _drawn(
-        self, part: Settings, rows: Sequence[TableRow], chance: random.Random, wanted: int
+        self,
+        part: Settings,
+        rows: Sequence[TableRow],
+        chance: random.Random,
+        wanted: int,
     ) -> list[Sequence[TableRow]]:
         """Return the row, or the four rows to compare, of each question; no row twice."""
         left = [row for row in rows if self._fits(part.part("where"), row)]
@@ -110,7 +134,9 @@ class DrawRecipe:
         while len(drawn) < wanted:
             for _ in range(TRIES if left else 0):
                 group = group_of[chance.choice(left).row]
-                some = chance.sample(group, size) if len(group) >= size > 1 else left[:1]
+                some = (
+                    chance.sample(group, size) if len(group) >= size > 1 else left[:1]
+                )
                 if len(some) == size and (size == 1 or self._is_fit(part, some)):
                     break
             else:
@@ -128,44 +154,65 @@ class DrawRecipe:
 
         No name that is asked for may stand in another, as ``Paris`` in ``New Paris``.
         """
-        values = [self._number(r, part.text("by"), part, "by") for r in self._ranked(part, some)]
+        values = [
+            self._number(r, part.text("by"), part, "by")
+            for r in self._ranked(part, some)
+        ]
         which, names = part.text("kind") == "which", part.values.get("name", "name")
 
-        def reach(key: str, one: float, two: float) -> bool:  # ``20%`` is of the smaller one
+        def reach(
+            key: str, one: float, two: float
+        ) -> bool:  # ``20%`` is of the smaller one
             low, high = sorted((one, two))
             share = part.share_of(key)
             if share is None:
-                return high > low and high - low >= (part.number(key, 0, LARGEST) or 0.0)
+                return high > low and high - low >= (
+                    part.number(key, 0, LARGEST) or 0.0
+                )
             return high > low > 0 and high / low - 1 >= share
 
         gaps = list(pairwise(values))[: 1 if which else None]
         far = "within" in part.values and reach("within", values[0], values[-1])
-        columns = [names] if isinstance(names, str) else part.part("name").values.values()
+        columns = (
+            [names] if isinstance(names, str) else part.part("name").values.values()
+        )
         nested = False
         for column in columns if which else ():
-            own = [self._cell(row, f"{column}", part, "name").casefold() for row in some]
+            own = [
+                self._cell(row, f"{column}", part, "name").casefold() for row in some
+            ]
             nested = nested or any(one in two for one, two in permutations(own, 2))
         return not far and not nested and all(reach("apart", *gap) for gap in gaps)
 
     def _ranked(self, part: Settings, some: Sequence[TableRow]) -> list[TableRow]:
         """Return rows in the order that is asked for: from the highest, or from the lowest."""
         falls, by = part.text("first", "highest") == "highest", part.text("by")
-        return sorted(some, key=lambda row: self._number(row, by, part, "by"), reverse=falls)
+        return sorted(
+            some, key=lambda row: self._number(row, by, part, "by"), reverse=falls
+        )
 
-    def _question(self, part: Settings, language: str, rows: Sequence[TableRow]) -> Drawn:
+    def _question(
+        self, part: Settings, language: str, rows: Sequence[TableRow]
+    ) -> Drawn:
         """Return the question about these rows in a language, with gold, source and date."""
         top, kind = self.top, part.text("kind")
         ranked = list(rows) if kind == "value" else self._ranked(part, rows)
-        names = [] if kind == "value" else [self._name(part, language, row) for row in rows]
+        names = (
+            [] if kind == "value" else [self._name(part, language, row) for row in rows]
+        )
         slots = dict(zip("abcd", names, strict=False))
-        slots["options"] = ", ".join(f"{place}) {name}" for place, name in enumerate(names, 1))
+        slots["options"] = ", ".join(
+            f"{place}) {name}" for place, name in enumerate(names, 1)
+        )
 
         def filled(key: str) -> str:
             texts = part.part(key)
 
             def value(slot: re.Match[str]) -> str:
                 own = slots.get(slot[1])
-                return own or self._worded(language, ranked[0], slot[1], texts, language)
+                return own or self._worded(
+                    language, ranked[0], slot[1], texts, language
+                )
 
             return _SLOT.sub(value, texts.text(language))
 
@@ -178,7 +225,10 @@ class DrawRecipe:
         else:
             gold = filled("answer")
         column = top.text("row")
-        keys = [self._cell(row, column, top, "row") if column else f"{row.row}" for row in rows]
+        keys = [
+            self._cell(row, column, top, "row") if column else f"{row.row}"
+            for row in rows
+        ]
         return {
             "fact_id": f"{part.text('id')}-{'-'.join(keys)}",
             "Question": filled("question"),
@@ -187,7 +237,10 @@ class DrawRecipe:
             "tolerance": part.text("tolerance"),
             "source": f"{top.text('source', self.table.path.name)}: {', '.join(keys)}",
             "as_of": top.text("as_of"),
-            **{name: part.part("columns").text(name) for name in part.part("columns").values},
+            **{
+                name: part.part("columns").text(name)
+                for name in part.part("columns").values
+            },
         }
 
     def _name(self, part: Settings, language: str, row: TableRow) -> str:
@@ -196,7 +249,9 @@ class DrawRecipe:
         own = part.part("name")
         return self._worded(language, row, own.text(language), own, language)
 
-    def _worded(self, language: str, row: TableRow, column: str, asked: Settings, key: str) -> str:
+    def _worded(
+        self, language: str, row: TableRow, column: str, asked: Settings, key: str
+    ) -> str:
         """Return a cell's text in a language: what ``words`` has for it, or as it is spelt."""
         text = self._cell(row, column, asked, key)
         if not text:
@@ -211,7 +266,9 @@ class DrawRecipe:
             return text
         letters = spell.pattern(keys[0], "|".join(f"({one})" for one in keys))
         if letters.groups != len(keys):
-            raise spell.problem(keys[0], "no pattern may hold a group; write (?:…) instead")
+            raise spell.problem(
+                keys[0], "no pattern may hold a group; write (?:…) instead"
+            )
 
         def written(found: re.Match[str]) -> str:  # the first pattern that fits counts
             new = str(spell.values[keys[(found.lastindex or 1) - 1]])
@@ -222,9 +279,13 @@ class DrawRecipe:
 
 def file_text(drawn: Sequence[Drawn], *, blind: bool) -> str:
     """Return questions as a CSV file; ``blind`` leaves out what tells an answer."""
-    columns = dict.fromkeys(BLIND if blind else (column for one in drawn for column in one))
+    columns = dict.fromkeys(
+        BLIND if blind else (column for one in drawn for column in one)
+    )
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(columns), extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(
+        out, list(columns), extrasaction="ignore", lineterminator="\n"
+    )
     writer.writeheader()
     writer.writerows(drawn)
     return out.getvalue()

@@ -31,7 +31,12 @@ WORDS: Mapping[str, str] = {
     **dict.fromkeys(("YES", "TRUE"), CORRECT),
     **dict.fromkeys(("NO", "FALSE", NOT_CORRECT, "NOTCORRECT", "OTHER"), NOT_CORRECT),
 }
-BITS: Mapping[str, str] = {"1": CORRECT, "1.0": CORRECT, "0": NOT_CORRECT, "0.0": NOT_CORRECT}
+BITS: Mapping[str, str] = {
+    "1": CORRECT,
+    "1.0": CORRECT,
+    "0": NOT_CORRECT,
+    "0.0": NOT_CORRECT,
+}
 """Words for right and not right that could be ratings too."""
 
 
@@ -47,7 +52,9 @@ class Scale:
         """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises ValueError."""
         match = _SCALE.fullmatch(text)
         if match is None or float(match[1]) == float(match[2]):
-            raise ValueError(f"want WORST:BEST, two different numbers such as 0:5; got {text!r}")
+            raise ValueError(
+                f"want WORST:BEST, two different numbers such as 0:5; got {text!r}"
+            )
         return cls(float(match[1]), float(match[2]))
 
     def place(self, text: str) -> float:
@@ -56,7 +63,9 @@ class Scale:
             raise ValueError(f"want a plain number, got {shown(text)}")
         share = (float(text) - self.worst) / (self.best - self.worst)
         if not 0 <= share <= 1:
-            raise ValueError(f"{text} is outside the scale {self.worst:g}:{self.best:g}")
+            raise ValueError(
+                f"{text} is outside the scale {self.worst:g}:{self.best:g}"
+            )
         return 1 + 9 * share
 
 
@@ -115,7 +124,9 @@ def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
         return grade_or_rating(text, labels)
     word = _word(text)
     if word not in WORDS and word not in BITS:
-        raise ValueError(f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}")
+        raise ValueError(
+            f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}"
+        )
     return WORDS.get(word) or BITS[word]
 
 

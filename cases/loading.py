@@ -11,8 +11,24 @@ from difflib import get_close_matches
 from functools import partial
 
 from cases.dataset import Slice
-from cases.labels import OWN_RATER, TIED, LabelReading, Scale, given_label, read_grade, yes_or_no
-from cases.rows import LAYOUTS, ItemRow, check_columns, golds_of, id_of, metadata_of, rows_of
+from cases.labels import (
+    OWN_RATER,
+    TIED,
+    LabelReading,
+    Scale,
+    given_label,
+    read_grade,
+    yes_or_no,
+)
+from cases.rows import (
+    LAYOUTS,
+    ItemRow,
+    check_columns,
+    golds_of,
+    id_of,
+    metadata_of,
+    rows_of,
+)
 from cases.tables import Table, TableRow, normal, read_table
 from evaluators.core import Case, UsageError
 from evaluators.kinds import FACT, NOT_CORRECT, TWO_WAY
@@ -29,7 +45,9 @@ GOLD = ("gold", "golds", "gold_answer", "golden_answer", "target", "expected", "
 LABEL = ("label", "human", "human_label", "human_correct", "human_rating", "human_score",
          "grade", "rating", "score", "score_avg")  # fmt: skip
 LANGUAGE_COLUMNS = ("language", "lang", "locale")
-RATER = re.compile(r"((?:label|rater|annotator|human|rating|score)_?)(\d{1,3})", re.ASCII)
+RATER = re.compile(
+    r"((?:label|rater|annotator|human|rating|score)_?)(\d{1,3})", re.ASCII
+)
 MISREAD = ("problem", "answers", "predicted_answers")
 """Other names of the standard columns: they would count twice."""
 STANDARD = frozenset({"question", "answer", "predicted_answer", "label"})
@@ -63,7 +81,10 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
         named = isinstance(fact, str) and count[fact] == 1 and GOOD_ID.fullmatch(fact)
         ids.append(str(fact) if named and id_of(row) is None else case.id)
     every = zip(rows, cases, unique(ids), strict=True)
-    return [(row, case if case.id == id_ else replace(case, id=id_)) for row, case, id_ in every]
+    return [
+        (row, case if case.id == id_ else replace(case, id=id_))
+        for row, case, id_ in every
+    ]
 
 
 def _case(slice_: Slice, row: ItemRow) -> Case:
@@ -71,11 +92,15 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
     context = "" if bare else row.text(row.required("context"))
     golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
-    recorded = row.string("recorded")[1]  # as it stands: "" is an empty answer, None is none
+    recorded = row.string("recorded")[
+        1
+    ]  # as it stands: "" is an empty answer, None is none
     judged = None if slice_.kind.answered else recorded
     hashed = case_digest(question, context, golds, label, judged)
     given, metadata = id_of(row), metadata_of(row)
-    for name in () if slice_.kind.answered else sorted(filter(OWN_RATER.fullmatch, metadata)):
+    for name in (
+        () if slice_.kind.answered else sorted(filter(OWN_RATER.fullmatch, metadata))
+    ):
         if row.record.values[name] in (None, ""):
             del metadata[name]  # this rater did not see the item
         else:
@@ -108,7 +133,9 @@ def _golds_and_label(slice_: Slice, row: ItemRow) -> tuple[tuple[str, ...], str 
     if not kind.answered:
         golds, column = golds_of(row, slice_.language), row.required("label")
         if row.string("recorded")[1] is None:
-            raise row.problem(row.required("recorded"), "null; give the answer that was judged")
+            raise row.problem(
+                row.required("recorded"), "null; give the answer that was judged"
+            )
         tied = row.record.values[column] == TIED
         return golds, None if tied else _label(row, column, slice_.labels)
     if kind.rated:  # a rater is shown one expert answer
@@ -141,7 +168,9 @@ def _check_ids(rows: Iterable[ItemRow]) -> None:
 
 def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
     """Raise UsageError for a file that mixes grades and ratings: no judge gives both."""
-    found = [(row, case.label) for row, case in zip(rows, cases, strict=True) if case.label]
+    found = [
+        (row, case.label) for row, case in zip(rows, cases, strict=True) if case.label
+    ]
     for row, label in found:
         if label.isdigit() != (rated := found[0][1].isdigit()):
             other = "a rating" if rated else "a grade"
@@ -153,12 +182,16 @@ def _check_fields(slice_: Slice, cases: Sequence[Case]) -> None:
     """Raise UsageError if the cluster's field lacks or one of ``by`` is misspelt."""
     there = dict.fromkeys(name for case in cases for name in case.metadata)
     others = there.keys() - {*slice_.by}
-    lacking = {name: "by" for name in slice_.by if get_close_matches(name, others, 1, 0.8)}
+    lacking = {
+        name: "by" for name in slice_.by if get_close_matches(name, others, 1, 0.8)
+    }
     if slice_.cluster and not all(slice_.kind.shared(case) for case in cases):
         lacking[slice_.cluster] = "cluster"
     for name in (one for one in lacking if one not in there):
         what = f"no item has a field {name!r}, which '{lacking[name]}:' of {slice_.dataset} names"
-        advice = f"add the column, or name one of the file's ({listed(there) or 'none'})"
+        advice = (
+            f"add the column, or name one of the file's ({listed(there) or 'none'})"
+        )
         raise UsageError(f"{slice_.path}: {what}; {advice}")
 
 
@@ -234,8 +267,12 @@ def find_columns(table: Table, reading: LabelReading) -> dict[str, str]:
         what = f"no column {names[0]!r}{others}; found {listed(table.names.values())}"
         raise problem(table.path, table.records[0].line, what)
 
-    matches = sorted(filter(None, map(RATER.fullmatch, plain)), key=lambda m: (m[1], int(m[2])))
-    raters = [needed([name]) for name in reading.raters] or [plain[m[0]] for m in matches]
+    matches = sorted(
+        filter(None, map(RATER.fullmatch, plain)), key=lambda m: (m[1], int(m[2]))
+    )
+    raters = [needed([name]) for name in reading.raters] or [
+        plain[m[0]] for m in matches
+    ]
     if reading.column:
         label = needed([reading.column])
     else:
@@ -257,7 +294,11 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     if reading == LabelReading() and table.names.keys() >= STANDARD:
         return table
     names = find_columns(table, reading)
-    rows = [row for row in table.records if language_of(row, names, reading, language) == language]
+    rows = [
+        row
+        for row in table.records
+        if language_of(row, names, reading, language) == language
+    ]
     if not rows:
         raise problem(table.path, 1, f"no row is in language {language!r}")
     spoken = names.pop("language")
@@ -265,14 +306,19 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     shared = (one for one in ("id", "qid")
               if len({str(row.values.get(one)) for row in rows}) < len(rows))  # fmt: skip
     gone = {*names, *names.values(), *MISREAD, *shared, spoken}
-    kept = [one for one in table.names if one not in gone and not OWN_RATER.fullmatch(one)]
+    kept = [
+        one for one in table.names if one not in gone and not OWN_RATER.fullmatch(one)
+    ]
     reader: Callable[[str], str | float] = partial(read_grade, labels=slice_.labels)
     if slice_.rates:
         reader = (reading.scale or Scale()).place
     found = [_labels(table, row, names, reader) for row in rows]
     if reading.two_way or any(NOT_CORRECT in some for some in found):
         kept_labels = ("", TIED, *TWO_WAY)
-        found = [[one if one in kept_labels else NOT_CORRECT for one in labels] for labels in found]
+        found = [
+            [one if one in kept_labels else NOT_CORRECT for one in labels]
+            for labels in found
+        ]
     records = []
     for row, labels in zip(rows, found, strict=True):
         values = {name: row.values[name] for name in kept if name in row.values}
@@ -280,10 +326,14 @@ def as_judged(table: Table, slice_: Slice) -> Table:
         values |= dict(zip(_label_names(names), labels, strict=True))
         records.append(replace(row, values=values))
     spelt = {name: table.names.get(column, column) for name, column in names.items()}
-    return replace(table, names={one: table.names[one] for one in kept} | spelt, records=records)
+    return replace(
+        table, names={one: table.names[one] for one in kept} | spelt, records=records
+    )
 
 
-def language_of(row: TableRow, names: Columns, reading: LabelReading, usual: str) -> str:
+def language_of(
+    row: TableRow, names: Columns, reading: LabelReading, usual: str
+) -> str:
     """Return the code of a row's language."""
     said = str(row.values.get(names["language"]) or "")
     return (normal(said) or reading.language or usual).replace("_", "-")
@@ -316,7 +366,9 @@ def _labels(
     if not column and not given:
         raise table.problem(row, others[0], "no rater has a label in this row")
     label = read(column) if column else agreed(given)
-    return [str(round(one)) if isinstance(one, float) else one for one in (label, *raters)]
+    return [
+        str(round(one)) if isinstance(one, float) else one for one in (label, *raters)
+    ]
 
 
 def agreed(labels: Sequence[str | float]) -> str | float:

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from cases.config import NAME, load_dataset, load_gates, with_items
-from cases.dataset import DATASET_FILE, Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
+from cases.dataset import (
+    DATASET_FILE,
+    Dataset,
+    Plan,
+    PlannedItem,
+    Selection,
+    Slice,
+    SliceSample,
+)
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
@@ -21,7 +29,9 @@ BUNDLED_LABELS = Path(__file__).parent / "judges"
 """The labelled data sets that come with this package."""
 
 
-def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()) -> Plan:
+def make_plan(
+    files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()
+) -> Plan:
     """Return the plan; ``labelled`` files only measure the judge. Raises UsageError."""
     datasets = [load_dataset(path) for path in files]
     selection = _checked(datasets, selection, labelled)
@@ -29,7 +39,9 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
     there = {slice_.name for dataset in chosen for slice_ in dataset.slices.values()}
     for name in map(":".join, selection.prompts):
         if name not in there:
-            what = f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
+            what = (
+                f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
+            )
             raise UsageError(f"--prompt: {what}")
     if selection.gates is not None:
         chosen = [*load_gates(selection.gates).put_into(chosen, f"{selection.gates}")]
@@ -41,9 +53,13 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
         _check_gates(slice_, chosen, every, selection)
         drawn = sample(every, selection.limit, selection.seed)
         if (count := len(drawn)) < len(every):
-            samples[slice_.name] = SliceSample(items=count, of=len(every), seed=selection.seed)
+            samples[slice_.name] = SliceSample(
+                items=count, of=len(every), seed=selection.seed
+            )
         for case, repeat in product(drawn, range(1, selection.repeats + 1)):
-            key = f"{slice_.dataset}-{slice_.language}-{case.id}" + f"~r{repeat}" * (repeat > 1)
+            key = f"{slice_.dataset}-{slice_.language}-{case.id}" + f"~r{repeat}" * (
+                repeat > 1
+            )
             item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
             if (other := items.setdefault(key, item)) is not item:
                 what = f"item {key!r} is also one of {other.slice.path}; rename an id"
@@ -60,14 +76,21 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
 
 
 def _check_gates(
-    slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case], selection: Selection
+    slice_: Slice,
+    datasets: Sequence[Dataset],
+    cases: Sequence[Case],
+    selection: Selection,
 ) -> None:
     """Raise UsageError for a gate on a metric that these items can never have."""
     own = (slice_.dataset, slice_.language) in selection.items
-    labels = {slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases}
+    labels = {
+        slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases
+    }
     golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
     blank = CountTable(
-        counts=cast("Any", None),  # not counted: numpy's threads would keep the engine from forking
+        counts=cast(
+            "Any", None
+        ),  # not counted: numpy's threads would keep the engine from forking
         golds=golds,
         outcomes=outcomes,
         scores=slice_.rubric.scores if slice_.rubric else {},
@@ -75,7 +98,9 @@ def _check_gates(
         attacks=slice_.attacks,
     )
     there, known = metrics_of(slice_.kind, blank), slice_.kind.ranges(slice_.labels)
-    pooled = (gate for one in datasets if one.name == slice_.dataset for gate in one.pooled)
+    pooled = (
+        gate for one in datasets if one.name == slice_.dataset for gate in one.pooled
+    )
     for gate in (*slice_.thresholds, *pooled):
         name = gate.of or gate.measure
         if own and name.startswith(PREMISE):
@@ -92,7 +117,10 @@ def _checked(
 ) -> Selection:
     """Return the selection without labels that only measure the judge. Raises UsageError."""
     known = sorted(dataset.name for dataset in datasets)
-    files = (*BUNDLED_LABELS.rglob(DATASET_FILE), *(labelled if selection.items else ()))
+    files = (
+        *BUNDLED_LABELS.rglob(DATASET_FILE),
+        *(labelled if selection.items else ()),
+    )
     labels = {path.parent.name for path in files}.difference(known)
     items = {key: path for key, path in selection.items.items() if key[0] not in labels}
     selection = replace(selection, items=items)
@@ -100,7 +128,9 @@ def _checked(
     for dataset in datasets:
         if folders[dataset.name] != dataset.folder:
             both = f"{dataset.folder} and {folders[dataset.name]}"
-            raise UsageError(f"two datasets are named {dataset.name!r}: {both}; rename one folder")
+            raise UsageError(
+                f"two datasets are named {dataset.name!r}: {both}; rename one folder"
+            )
     for name, _ in (*selection.items, *selection.prompts):
         if name not in known:
             what = f"dataset {name!r} is not among those found ({', '.join(known)})"
@@ -112,23 +142,33 @@ def _checked(
         language, _, split = given.partition("/")
         if language not in languages:
             there = ", ".join(sorted(languages))
-            raise UsageError(f"--languages: no dataset has {language!r}; there are {there}")
+            raise UsageError(
+                f"--languages: no dataset has {language!r}; there are {there}"
+            )
         parts = [one.slices[language] for one in datasets if language in one.slices]
         if split and not any(_split(one, split) for one in parts):
             file = f"a file such as {language}.{split}.jsonl next to the dataset's own"
-            raise UsageError(f"--languages: no dataset has a split {given!r}; it is {file}")
+            raise UsageError(
+                f"--languages: no dataset has a split {given!r}; it is {file}"
+            )
     return selection
 
 
 def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
-    own = {code: path for (name, code), path in selection.items.items() if name == dataset.name}
+    own = {
+        code: path
+        for (name, code), path in selection.items.items()
+        if name == dataset.name
+    }
     for language, path in own.items():
         dataset = with_items(dataset, language, path)
     keep = own if selection.items else dataset.slices
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
     if selection.languages:
         wanted = dict(given.partition("/")[::2] for given in selection.languages)
-        found = {key: _split(slices[key], wanted[key]) for key in slices if key in wanted}
+        found = {
+            key: _split(slices[key], wanted[key]) for key in slices if key in wanted
+        }
         slices = {key: one for key, one in found.items() if one}
     for (name, language), path in selection.prompts.items():
         if name == dataset.name and language in slices:
@@ -142,7 +182,11 @@ def _split(slice_: Slice, split: str) -> Slice | None:
     if not split:
         return slice_
     path = slice_.path
-    part = path.with_name(f"{path.stem}.{split}{path.suffix}") if NAME.fullmatch(split) else None
+    part = (
+        path.with_name(f"{path.stem}.{split}{path.suffix}")
+        if NAME.fullmatch(split)
+        else None
+    )
     return replace(slice_, path=part) if part and part.is_file() else None
 
 
@@ -150,7 +194,10 @@ def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
     """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
     if limit is None or limit >= len(cases):
         return list(cases)
-    chosen = {case.id for case in sorted(cases, key=lambda case: draw_order(case.id, seed))[:limit]}
+    chosen = {
+        case.id
+        for case in sorted(cases, key=lambda case: draw_order(case.id, seed))[:limit]
+    }
     return [case for case in cases if case.id in chosen]
 
 
@@ -179,7 +226,9 @@ class Labelled:
 
     def of(self, slices: Collection[str]) -> "Labelled":
         """Return the same with only those graders that are among these slices."""
-        return replace(self, graders=tuple(name for name in self.graders if name in slices))
+        return replace(
+            self, graders=tuple(name for name in self.graders if name in slices)
+        )
 
     def planned_in(self, keys: Collection[str]) -> bool:
         """Return whether the plan's ``keys`` have every item: then nothing is added."""
@@ -198,7 +247,10 @@ def labelled_for(
     """
     found: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
-        language, version = slice_.language, slice_.rubric.version if slice_.rubric else None
+        language, version = (
+            slice_.language,
+            slice_.rubric.version if slice_.rubric else None,
+        )
         alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
         known = ((one, one.slices.get(language)) for one in alike)
         same = ((one, own) for one, own in known
@@ -208,11 +260,15 @@ def labelled_for(
             continue
         key = (dataset.name, language, own.name if own else slice_.name)
         every = load_cases(own) if own and key not in found else []
-        where = f"for {version or 'its rubric'}" if language in dataset.slices else "there"
+        where = (
+            f"for {version or 'its rubric'}" if language in dataset.slices else "there"
+        )
         new = Labelled(
             dataset=dataset,
             language=language,
-            items=tuple(_labelled(own, case) for case in sample(every, limit, 0) if own),
+            items=tuple(
+                _labelled(own, case) for case in sample(every, limit, 0) if own
+            ),
             why_not="" if own else f"{dataset.name} has no labelled items {where}",
             whole=len(every),
         )

@@ -24,7 +24,9 @@ ALIAS_MARK = " | "
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f ]*\d)?")
 _RANGE = re.compile(r"(?<=\d)\s*\.\.\s*(?=[-\u2212]?\d)")
 _MARK = re.compile(r"\s*(?:(false\s+premise)|unanswerable)\s*:", re.IGNORECASE)
-_WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a share: '2 %'"
+_WANTED = (
+    "want a number, with the gold's unit or without: '5', '5 m'; or a share: '2 %'"
+)
 
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -99,15 +101,23 @@ def check_columns(table: Table, layout: Layout) -> None:
             names, found = layout.names[field], table.names.values()
             if set(names).isdisjoint(table.names):
                 guesses = (hint(name, found) for name in names)
-                close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
-                advice = close.replace("did you mean", "is it", 1) or "rename the column or add it"
+                close = next(
+                    (guess for guess in guesses if guess.startswith("did you mean")), ""
+                )
+                advice = (
+                    close.replace("did you mean", "is it", 1)
+                    or "rename the column or add it"
+                )
                 what = f"no column {names[0]!r}{spellings(names)}; found {listed(found)}; {advice}"
                 raise problem(table.path, 1, what)
 
 
 def spellings(names: tuple[str, ...]) -> str:
     """Return the other names that a column may have, for a message; empty without any."""
-    others = [SPELLINGS.get(names[0], ""), *(SPELLINGS.get(name, name) for name in names[1:])]
+    others = [
+        SPELLINGS.get(names[0], ""),
+        *(SPELLINGS.get(name, name) for name in names[1:]),
+    ]
     quoted = ", ".join(repr(name) for name in others if name)
     return f" (or {quoted})" if quoted else ""
 
@@ -124,7 +134,9 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
     what += "; retype the name in Latin letters"
     if table.has_header:
         raise problem(table.path, 1, what)
-    raise table.problem(next(r for r in table.records if column in r.values), column, what)
+    raise table.problem(
+        next(r for r in table.records if column in r.values), column, what
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,9 @@ class ItemRow:
         if field not in self.columns:
             names = self.layout.names[field]
             there = listed(self.table.names.values())
-            raise self.problem(names[0], f"missing{spellings(names)}; the file has {there}")
+            raise self.problem(
+                names[0], f"missing{spellings(names)}; the file has {there}"
+            )
         return self.columns[field]
 
     def find(self, field: str) -> tuple[str, object]:
@@ -175,7 +189,9 @@ class ItemRow:
         if "\0" in value:
             raise self.problem(column, "holds a NUL character; is the file damaged?")
         if not encodable(value):
-            raise self.problem(column, "holds a lone surrogate, half a character; drop it")
+            raise self.problem(
+                column, "holds a lone surrogate, half a character; drop it"
+            )
         return value
 
 
@@ -202,7 +218,9 @@ def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     if isinstance(value, list):
         found += _forms(row, column) if value else []
     elif text := row.string("aliases", "text or a list of texts")[1]:
-        found += [row.checked(column, one) for one in text.split(ALIAS_MARK) if one.strip()]
+        found += [
+            row.checked(column, one) for one in text.split(ALIAS_MARK) if one.strip()
+        ]
     column = main
     try:
         for gold in found:
@@ -220,12 +238,18 @@ def _forms(row: ItemRow, column: str) -> list[str]:
     if isinstance(value, str):
         return [row.checked(column, str(value))]
     if not isinstance(value, list):
-        raise row.problem(column, f"text or a list of texts is needed, not {shown(value)}")
+        raise row.problem(
+            column, f"text or a list of texts is needed, not {shown(value)}"
+        )
     if not value:
-        raise row.problem(column, "the list is empty; give the gold answer or drop the row")
+        raise row.problem(
+            column, "the list is empty; give the gold answer or drop the row"
+        )
     for form in value:
         if not isinstance(form, str) or isinstance(form, Number):
-            raise row.problem(column, f"a list of texts is needed; it holds {shown(form)}")
+            raise row.problem(
+                column, f"a list of texts is needed; it holds {shown(form)}"
+            )
     return [row.checked(column, form) for form in value]
 
 
@@ -243,7 +267,9 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
             what = f"{len(value):,} characters; at most {MAX_LITERAL:,} are read"
             raise row.problem(column, what)
         try:  # ``ast.literal_eval`` runs nothing; deep nesting can exhaust it
-            with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
+            with (
+                warnings.catch_warnings()
+            ):  # an odd escape such as \d is the file's affair
                 warnings.simplefilter("ignore")
                 value = ast.literal_eval(value.strip() or "None")
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -253,10 +279,14 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
         what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
         raise row.problem(column, what)
     _plain(row, column, [f"{name}" for name in value or {}])
-    found = {f"{name}": _plain(row, column, one, 1) for name, one in (value or {}).items()}
+    found = {
+        f"{name}": _plain(row, column, one, 1) for name, one in (value or {}).items()
+    }
     others = row.record.values.items()
     used = row.layout.used
-    return found | {name: _plain(row, name, one) for name, one in others if name not in used}
+    return found | {
+        name: _plain(row, name, one) for name, one in others if name not in used
+    }
 
 
 def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
@@ -265,10 +295,15 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
         raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         _plain(row, column, [f"{name}" for name in value])
-        return {f"{name}": _plain(row, column, one, depth + 1) for name, one in value.items()}
+        return {
+            f"{name}": _plain(row, column, one, depth + 1)
+            for name, one in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_plain(row, column, item, depth + 1) for item in value]
-    if isinstance(value, Number):  # as its text where Python would not hold it exactly enough
+    if isinstance(
+        value, Number
+    ):  # as its text where Python would not hold it exactly enough
         number = float(value) if len(value) <= 18 else math.inf
         if not math.isfinite(number):
             return str(value)
@@ -287,7 +322,9 @@ def check_gold(gold: str, language: str) -> None:
     if marked := _MARK.match(gold):
         mark = MARKS[not marked[1]]
         if not gold.startswith(mark):
-            what = f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
+            what = (
+                f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
+            )
             raise ValueError(what)
         if not gold.removeprefix(mark).strip():
             raise ValueError(f"only the mark {mark!r}; say after it what is true")
@@ -312,15 +349,22 @@ def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     """
     figures, found = list(_FIGURE.finditer(gold)), _quantities(gold, language)
     if len(figures) != 1 or len(found) != 1:
-        raise ValueError(f"a tolerance needs a gold with one number, in digits; got {shown(gold)}")
+        raise ValueError(
+            f"a tolerance needs a gold with one number, in digits; got {shown(gold)}"
+        )
     figure, quantity = figures[0], found[0]
     value = _value(quantity)
     if abs(value) != _value(_quantities(figure[0], language)[0]):
-        raise ValueError(f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}")
+        raise ValueError(
+            f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}"
+        )
     reach = _reach(tolerance, quantity, language)
     before = gold[: figure.start()][: -1 if value < 0 else None]
     mark = tables(language).decimal
-    ends = (f"{end.normalize():f}".replace(".", mark) for end in (value - reach, value + reach))
+    ends = (
+        f"{end.normalize():f}".replace(".", mark)
+        for end in (value - reach, value + reach)
+    )
     return f"{before}{'..'.join(ends)}{gold[figure.end() :]}"
 
 

@@ -70,7 +70,9 @@ class Table:
     def problem(self, record: TableRow, column: str, what: str) -> UsageError:
         """Return the error about one value, to be raised."""
         name = self.names.get(column, column)
-        return problem(self.path, record.line, f"row {record.row}, column {shown(name)}: {what}")
+        return problem(
+            self.path, record.line, f"row {record.row}, column {shown(name)}: {what}"
+        )
 
 
 def normal(name: str) -> str:
@@ -87,17 +89,25 @@ def read_table(path: Path) -> Table:
     if suffix in (".yaml", ".yml"):
         document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
         if not isinstance(document, Seq):
-            raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
-        entries = [*zip(range(1, len(document) + 1), document.lines, document, strict=True)]
+            raise problem(
+                path, 1, "a YAML list of items is needed: each begins with '- '"
+            )
+        entries = [
+            *zip(range(1, len(document) + 1), document.lines, document, strict=True)
+        ]
         for row, line, item in entries:
             if not isinstance(item, dict):
-                raise problem(path, line, f"row {row}: a mapping is needed, such as 'question: …'")
+                raise problem(
+                    path, line, f"row {row}: a mapping is needed, such as 'question: …'"
+                )
         return _table(path, entries)
     text = read_text(path, MAX_BYTES, SPLIT)
     return read_csv(path, text) if suffix == ".csv" else read_json(path, text)
 
 
-def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
+def read_csv(
+    path: Path, text: str, separator: str = ",", *, literal: bool = False
+) -> Table:
     """Return the table of a CSV text. Raises UsageError for rows of another length or no rows.
 
     Semicolons or tabs may separate, too. ``literal``: a quote is text like any other.
@@ -116,7 +126,9 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
         except csv.Error as error:
             raise problem(path, 1, f"header: not valid CSV: {error}") from None
         if cells is None:
-            raise UsageError(f"{path}: the file is empty; a header line and rows are needed")
+            raise UsageError(
+                f"{path}: the file is empty; a header line and rows are needed"
+            )
         if len(cells) == 1 and "|" in cells[0]:
             what = f"separated by vertical bars: {shown(cells[0])}; save it with commas"
             raise problem(path, 1, what)
@@ -127,13 +139,19 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
         names: dict[str, str] = {}
         for name in header:
             if normal(name) in names:
-                raise problem(path, 1, f"column {shown(name)} stands twice in the header; keep one")
+                raise problem(
+                    path,
+                    1,
+                    f"column {shown(name)} stands twice in the header; keep one",
+                )
             names[normal(name)] = name
         records = list(_records(path, reader, header))
     finally:
         csv.field_size_limit(before)
     if not records:
-        raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
+        raise problem(
+            path, 1, f"no rows; the file holds only the header {listed(header)}"
+        )
     return Table(path=path, names=names, records=records, has_header=True)
 
 
@@ -157,7 +175,9 @@ def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
                 raise problem(path, line, f"row {row}: {found}: {what}")
             yield TableRow(row, line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        reasons = (meaning for part, meaning in CSV_REASONS.items() if part in str(error))
+        reasons = (
+            meaning for part, meaning in CSV_REASONS.items() if part in str(error)
+        )
         what = f"row {row + 1}: not valid CSV: {next(reasons, str(error))}"
         raise problem(path, before + 1, what) from None
 
@@ -176,15 +196,23 @@ def _json_lines(path: Path, text: str) -> Iterator[Entry]:
             row += 1
             value, end = _decode(path, part, _skip(part, 0), (row, line))
             if part[end:].strip(" \t\r"):
-                raise _refused(path, row, line, "more text after the object; one object a line")
+                raise _refused(
+                    path, row, line, "more text after the object; one object a line"
+                )
             yield row, line, value
 
 
 def _json_items(path: Path, text: str) -> Iterator[Entry]:
     start = _skip(text, 0)
     if not text.startswith("[", start):
-        lines = "; name it .jsonl if each line is an object" if text.startswith("{", start) else ""
-        raise problem(path, 1, f"a JSON list of objects is needed, not {shown(text[:40])}{lines}")
+        lines = (
+            "; name it .jsonl if each line is an object"
+            if text.startswith("{", start)
+            else ""
+        )
+        raise problem(
+            path, 1, f"a JSON list of objects is needed, not {shown(text[:40])}{lines}"
+        )
     row, line, seen, index = 0, 1, 0, _skip(text, start + 1)
     closed = text.startswith("]", index)
     while not closed:
@@ -195,10 +223,14 @@ def _json_items(path: Path, text: str) -> Iterator[Entry]:
         index = _skip(text, index)
         closed = text.startswith("]", index)
         if not closed and not text.startswith(",", index):
-            raise _refused(path, row, line, "no comma or ] after this item; is the file cut?")
+            raise _refused(
+                path, row, line, "no comma or ] after this item; is the file cut?"
+            )
         index = index if closed else _skip(text, index + 1)
     if _skip(text, index + 1) != len(text):
-        raise problem(path, line, "more text after the end of the list; one file holds one list")
+        raise problem(
+            path, line, "more text after the end of the list; one file holds one list"
+        )
 
 
 def _skip(text: str, index: int) -> int:
@@ -206,7 +238,9 @@ def _skip(text: str, index: int) -> int:
     return match.end() if match else index
 
 
-def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[object, int]:
+def _decode(
+    path: Path, text: str, index: int, where: tuple[int, int]
+) -> tuple[object, int]:
     row, line = where
     try:
         value, end = _DECODER.raw_decode(text, index)
@@ -216,7 +250,11 @@ def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[
     except json.JSONDecodeError as error:
         at = line + text.count("\n", index, error.pos)
         rest = text[error.pos :].strip()
-        cut = "; is the file cut?" if not rest or error.msg.startswith("Unterminated") else ""
+        cut = (
+            "; is the file cut?"
+            if not rest or error.msg.startswith("Unterminated")
+            else ""
+        )
         raise _refused(path, row, at, f"{error.msg}{cut}") from None
     except (RecursionError, ValueError) as error:
         deep = isinstance(error, RecursionError)
@@ -248,7 +286,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_int=Number, parse_float=Number, parse_constant=_no_constant
+    object_pairs_hook=_unique,
+    parse_int=Number,
+    parse_float=Number,
+    parse_constant=_no_constant,
 )
 
 
@@ -257,7 +298,9 @@ def _table(path: Path, entries: Iterable[Entry]) -> Table:
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
-            raise problem(path, line, f"row {row}: an object is needed, not {shown(value)}")
+            raise problem(
+                path, line, f"row {row}: an object is needed, not {shown(value)}"
+            )
         if row > MAX_ROWS:
             raise problem(path, line, TOO_MANY)
         longest = max(map(_length, value.values()), default=0)

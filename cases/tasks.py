@@ -60,18 +60,28 @@ class PromptedAnswer:
         """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
         messages = answer_messages(self.prompt, case) if self.prompt else ()
         version = self.prompt.version if self.prompt else ""
-        own: Any = {x: getattr(case, x) for x in ("question", "context", "language", "metadata")}
+        own: Any = {
+            x: getattr(case, x) for x in ("question", "context", "language", "metadata")
+        }
         asked = core.AskedCase(messages=messages, **own)
         taken = asked if self.model.limits.takes_case else None
-        request = core.Request(messages=messages, version=version, repeat=repeat, case=taken)
+        request = core.Request(
+            messages=messages, version=version, repeat=repeat, case=taken
+        )
         reply = await ask(self.model, request)
         if reply.finish == "content_filter":
-            raise CallError("filtered", f"{self.spec}: the provider filtered the answer")
+            raise CallError(
+                "filtered", f"{self.spec}: the provider filtered the answer"
+            )
         cut = reply.finish == "length" and (self.whole or not reply.text.strip())
         if cut or reply.finish == INCOMPLETE:
-            raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
+            raise CallError(
+                "cut", f"{self.spec}: the answer was cut at the token limit; raise it"
+            )
         if reply.finish != "length" and (odd := unfinished(reply.finish)):
-            raise CallError("cut", f"{self.spec}: {odd.reason}, not as a complete answer does")
+            raise CallError(
+                "cut", f"{self.spec}: {odd.reason}, not as a complete answer does"
+            )
         return answer_of(reply)
 
 
@@ -112,11 +122,17 @@ def make_tasks(
         # Labels test a judge better than an audit does.
         place = Place(style=style, rubric=slice_.rubric, audited=answered, name=name)
         by_repeat = {
-            repeat: _judge(slice_, replace(place, repeat=repeat), judges, adjudications or {})
+            repeat: _judge(
+                slice_, replace(place, repeat=repeat), judges, adjudications or {}
+            )
             for repeat in dict.fromkeys(1 if answered else item.repeat for item in part)
         }
-        passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
-        extras = metric_runners(slice_, [item.case for item in part], judges.first_model)
+        passes = partial(
+            slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar
+        )
+        extras = metric_runners(
+            slice_, [item.case for item in part], judges.first_model
+        )
         for item in part:
             tasks[item.key] = Task(
                 key=item.key,
@@ -133,17 +149,25 @@ def make_tasks(
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> core.Answerer:
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
-            what = f"{slice_.name}: no answer prompt for {slice_.language!r}; add answer."
+            what = (
+                f"{slice_.name}: no answer prompt for {slice_.language!r}; add answer."
+            )
             advice = "next to its dataset.yaml, or give --prompt"
             raise UsageError(f"{what}{slice_.language}.yaml {advice}")
-        return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
+        return PromptedAnswer(
+            model=model, prompt=slice_.prompt, whole=slice_.kind.words
+        )
     if not recorded:
         what = "no item has a recorded answer, so there is nothing to judge; name a --model, or"
-        raise UsageError(f"{slice_.path}: {what} by PATH and --languages data that have answers")
+        raise UsageError(
+            f"{slice_.path}: {what} by PATH and --languages data that have answers"
+        )
     return RecordedAnswer()
 
 
-def _judge(slice_: Slice, place: Place, judges: JudgeFactory, known: Adjudications) -> Judge:
+def _judge(
+    slice_: Slice, place: Place, judges: JudgeFactory, known: Adjudications
+) -> Judge:
     """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
     judge: Judge
     if slice_.kind.by_checks:

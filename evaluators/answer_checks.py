@@ -18,7 +18,14 @@ from evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
 from evaluators.models.own_targets import FunctionTarget
 from evaluators.reading import parse_json, read_text
 from evaluators.text import hint, mask, one_line
-from evaluators.user_code import RULE_SECONDS, SHORT, apart, in_thread, load_named, off_the_loop
+from evaluators.user_code import (
+    RULE_SECONDS,
+    SHORT,
+    apart,
+    in_thread,
+    load_named,
+    off_the_loop,
+)
 
 GEVAL = "geval_"
 """Begins the name of a metric with the user's own criteria."""
@@ -121,7 +128,10 @@ def _rouge_l(case: Case, answer: str) -> float:
 
     words = _WORD.findall(answer.casefold())
     golds = [_WORD.findall(gold.casefold()) for gold in _golds(case)]
-    return max(2 * LCSseq.similarity(words, one) / (len(words) + len(one) or 1) for one in golds)
+    return max(
+        2 * LCSseq.similarity(words, one) / (len(words) + len(one) or 1)
+        for one in golds
+    )
 
 
 def _golds(case: Case) -> list[str]:
@@ -133,7 +143,9 @@ def _golds(case: Case) -> list[str]:
 
 WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
     "bleu": partial(_sacrebleu, "bleu"),  # Papineni et al. 2002; sacrebleu, Post 2018
-    "chrf": partial(_sacrebleu, "chrf"),  # chrF2, Popović 2015; suits inflected languages
+    "chrf": partial(
+        _sacrebleu, "chrf"
+    ),  # chrF2, Popović 2015; suits inflected languages
     "rouge_l": _rouge_l,  # F1 with the nearest gold, Lin 2004; for any script
 }
 """By their names in data sets: from 0 to 1, over the golds."""
@@ -162,7 +174,9 @@ async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
         if spec.check in IMMEDIATE and len(answer) <= SHORT:
             return _scored(spec, case, answer)
         if spec.check in QUICK:
-            return await off_the_loop(spec.metric, lambda _: _scored(spec, case, answer), ask)
+            return await off_the_loop(
+                spec.metric, lambda _: _scored(spec, case, answer), ask
+            )
         load, work = partial(_loaded, spec), partial(_scored, spec, case, answer)
         done = in_thread(partial(apart, spec.metric, load, work), note=bool)
         return await asyncio.wrap_future(done)
@@ -184,7 +198,9 @@ def _scored(spec: CheckSpec, case: Case, answer: str) -> Score:
         return result
     score = result if isinstance(result, Score) else Score(value=result)  # type: ignore[arg-type]
     if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
-        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {result!r:.60}")
+        raise ValueError(
+            f"want a Score, true, false or a number from 0 to 1, got {result!r:.60}"
+        )
     return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
 
 
@@ -204,8 +220,14 @@ def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
     if not spec.check.startswith(PYTHON):
         known = (*BUNDLED_CHECKS, f"{PYTHON}MODULE:FUNCTION")
         raise UsageError(f"check {spec.check!r}: {hint(spec.check, known)}")
-    _, found = load_named(spec.check.removeprefix(PYTHON), f"check {spec.check}", "function")
-    if not callable(found) or inspect.isclass(found) or inspect.iscoroutinefunction(found):
+    _, found = load_named(
+        spec.check.removeprefix(PYTHON), f"check {spec.check}", "function"
+    )
+    if (
+        not callable(found)
+        or inspect.isclass(found)
+        or inspect.iscoroutinefunction(found)
+    ):
         raise UsageError(
             f"check {spec.check}: want a function of case and answer, not async; give its name"
         )
@@ -221,7 +243,11 @@ def _exact(text: str) -> Callable[[Case, str], Score]:
 def _language(text: str) -> Callable[[Case, str], Score]:
     from evaluators.languages import is_in  # noqa: PLC0415  # reads its table of words
 
-    words = {True: "is in", False: "is not in", None: "is too short to tell whether it is in"}
+    words = {
+        True: "is in",
+        False: "is not in",
+        None: "is too short to tell whether it is in",
+    }
 
     def check(case: Case, answer: str) -> Score:
         found = is_in(answer, case.language)
@@ -240,7 +266,9 @@ def _regex(text: str) -> Callable[[Case, str], Score]:
 
     def check(case: Case, answer: str) -> Score:
         found = pattern.search(answer, timeout=RULE_SECONDS, concurrent=True)
-        return Score(value=found is not None, reason=f"{text} is {'' if found else 'not '}found")
+        return Score(
+            value=found is not None, reason=f"{text} is {'' if found else 'not '}found"
+        )
 
     return check
 
@@ -264,7 +292,11 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
         except ValueError as error:
             return Score(value=0.0, reason=f"the answer is not JSON: {error}")
         wrong = next(iter(validator.iter_errors(value)), None)
-        where = f"{wrong.json_path}: {wrong.message}" if wrong else "the answer fits the schema"
+        where = (
+            f"{wrong.json_path}: {wrong.message}"
+            if wrong
+            else "the answer fits the schema"
+        )
         return Score(value=wrong is None, reason=where)
 
     return check

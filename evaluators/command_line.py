@@ -79,25 +79,36 @@ class Program:
         """Run one command and return the exit code; ``argv`` None takes the process's words."""
         words = sys.argv[1:] if argv is None else argv
         try:
-            return self.commands[self._parser().parse_args(words[:1]).command].run(words[1:])
+            return self.commands[self._parser().parse_args(words[:1]).command].run(
+                words[1:]
+            )
         except QAError as error:
             say(sys.stderr, str(error).replace("\n", "\\n"))
             kinds = {UsageError: USAGE, UnwrittenError: UNWRITTEN}
-            return next((kinds[kind] for kind in kinds if isinstance(error, kind)), FAILED)
+            return next(
+                (kinds[kind] for kind in kinds if isinstance(error, kind)), FAILED
+            )
         except OSError as error:
-            if not error.filename:  # of a stream, such as after `| head`: drop what it holds back
+            if (
+                not error.filename
+            ):  # of a stream, such as after `| head`: drop what it holds back
                 with suppress(OSError, ValueError):
                     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if not isinstance(error, BrokenPipeError):
                 where = error.filename or "output"
-                say(sys.stderr, f"{where}: cannot be written or read ({error.strerror or error})")
+                say(
+                    sys.stderr,
+                    f"{where}: cannot be written or read ({error.strerror or error})",
+                )
             return UNWRITTEN
         except KeyboardInterrupt:
             say(sys.stderr, "interrupted")
             return INTERRUPTED
 
     def _parser(self) -> argparse.ArgumentParser:
-        listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
+        listed = "\n".join(
+            f"  {name:<10}{one.help}" for name, one in self.commands.items()
+        )
         installed = "(run from its source, not installed)"
         with suppress(PackageNotFoundError):
             installed = version("qagate")
@@ -108,9 +119,14 @@ class Program:
             epilog=f"{self.note}\neach command says more: qagate COMMAND --help",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        parser.add_argument("--version", action="version", version=f"qagate {installed}")
         parser.add_argument(
-            "command", choices=list(self.commands), metavar="COMMAND", help="one of these"
+            "--version", action="version", version=f"qagate {installed}"
+        )
+        parser.add_argument(
+            "command",
+            choices=list(self.commands),
+            metavar="COMMAND",
+            help="one of these",
         )
         return parser
 
@@ -125,7 +141,9 @@ class CommandParser(argparse.ArgumentParser):
             raise UsageError(removed(option))
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
-    def parse_with_run(self, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    def parse_with_run(
+        self, words: Sequence[str]
+    ) -> tuple[argparse.Namespace, list[str]]:
         """Return the command's own options, and the words that go to a run, each with its value."""
         own, rest, left = list[str](), list[str](), iter(words)
         for word in left:
@@ -143,7 +161,9 @@ def _own(module: str = "", **helps: str) -> dict[str, Command]:
     named = {"list": "list_runs"}
     return {
         name: Command(
-            text, f"reports.commands.{module or name}", named.get(name, name) if module else "main"
+            text,
+            f"reports.commands.{module or name}",
+            named.get(name, name) if module else "main",
         )
         for name, text in helps.items()
     }
@@ -152,7 +172,9 @@ def _own(module: str = "", **helps: str) -> dict[str, Command]:
 PROGRAMS: Mapping[str, Program] = {
     "cases": Program(
         what="Commands for data sets.",
-        commands=_own(build="make a BoolQ-type dataset from articles, with models and people")
+        commands=_own(
+            build="make a BoolQ-type dataset from articles, with models and people"
+        )
         | _own(
             "data_sets",
             new="write the files of a data set of your own",
@@ -165,7 +187,9 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "evaluators": Program(
         what="Commands for recorded replies and judges.",
-        commands=_own(calibrate="measure a judge against labelled answers; print its card")
+        commands=_own(
+            calibrate="measure a judge against labelled answers; print its card"
+        )
         | _own("calibrate", attack="try to fool a judge; print how often that worked")
         | _own(ledger="what is in the ledger and what it cost; export, import, prune"),
         note="exit codes: 0 done, 1 not done for a reason outside the arguments, 4 wrong arguments "
@@ -174,7 +198,9 @@ PROGRAMS: Mapping[str, Program] = {
     "reports": Program(
         what="Commands for recorded runs, offline.",
         commands=_own(run="pytest with qagate's plugin, and all options of both")
-        | _own("run", rejudge="judge the answers of an earlier run anew, by today's golds")
+        | _own(
+            "run", rejudge="judge the answers of an earlier run anew, by today's golds"
+        )
         | _own(
             "recorded_runs",
             render="write the files of a report again, in any format",

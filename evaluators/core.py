@@ -49,9 +49,12 @@ class Summed:
 
     def __add__(self, other: Self) -> Self:
         pairs = (
-            (name, getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__
+            (name, getattr(self, name), getattr(other, name))
+            for name in self.__dataclass_fields__
         )
-        sums = {name: None if None in (one, two) else one + two for name, one, two in pairs}
+        sums = {
+            name: None if None in (one, two) else one + two for name, one, two in pairs
+        }
         return type(self)(**sums)
 
 
@@ -110,7 +113,9 @@ class CallError(QAError):
 class TransientError(CallError):
     """The same call may succeed later: overload, time-out, a broken body."""
 
-    def __init__(self, kind: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: str, message: str, retry_after: float | None = None
+    ) -> None:
         super().__init__(kind, message)
         self.retry_after = retry_after
         """Seconds from now, as the server announced; None if it did not."""
@@ -268,7 +273,11 @@ class JudgeError(QAError):
     """The judge gave no verdict."""
 
     def __init__(
-        self, message: str, *, kind: str = "judge_unreadable", votes: tuple[Vote, ...] = ()
+        self,
+        message: str,
+        *,
+        kind: str = "judge_unreadable",
+        votes: tuple[Vote, ...] = (),
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -460,7 +469,9 @@ class PostgresUrl:
         parts = urlsplit(self.url)
         service = parse_qs(parts.query).get("service", [""])[0]
         hosts = parts.netloc.rpartition("@")[2]
-        return f"postgresql://{hosts}{parts.path}" + (f"?service={service}" if service else "")
+        return f"postgresql://{hosts}{parts.path}" + (
+            f"?service={service}" if service else ""
+        )
 
 
 Price = Callable[[str, Reply], float | None]

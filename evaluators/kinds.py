@@ -7,13 +7,32 @@ from typing import Annotated, Self
 
 from msgspec import Meta
 
-from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, ItemView, Verdict
+from evaluators.core import (
+    CORRECT,
+    GRADES,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+    ItemView,
+    Verdict,
+)
 from evaluators.statistics.count_table import PREMISE, RATINGS
-from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
+from evaluators.statistics.metrics import (
+    ANSWERS,
+    CHECK_RESULTS,
+    PASSED,
+    Range,
+    gate_ranges,
+)
 
 DatasetName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*)?\Z")]
-LanguageName = Annotated[str, Meta(pattern=r"^([a-z][A-Za-z0-9]{0,39}(-[A-Za-z0-9]{1,39})*)?\Z")]
-MetricName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*([@^]\d{1,2})?( \(anchor\))?)?\Z")]
+LanguageName = Annotated[
+    str, Meta(pattern=r"^([a-z][A-Za-z0-9]{0,39}(-[A-Za-z0-9]{1,39})*)?\Z")
+]
+MetricName = Annotated[
+    str, Meta(pattern=r"(?a)^([A-Za-z]\w*([@^]\d{1,2})?( \(anchor\))?)?\Z")
+]
 """What names look like in a recorded run, which anybody may have written; checked as it is read."""
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
@@ -92,7 +111,9 @@ class Kind(str):
             return is_right(verdict.label, passing, pass_bar)
         if case.label is None:
             return not self.answered
-        if case.label == NOT_CORRECT or (case.label == CORRECT and verdict.rating is not None):
+        if case.label == NOT_CORRECT or (
+            case.label == CORRECT and verdict.rating is not None
+        ):
             return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
         return verdict.label == case.label
 
@@ -131,7 +152,11 @@ class Kind(str):
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
             return field or FACT, text
-        return self.shared(item) or (item.language, _plain(item.question) or item.id, item.context)
+        return self.shared(item) or (
+            item.language,
+            _plain(item.question) or item.id,
+            item.context,
+        )
 
     def shared(self, item: ItemView) -> Cluster:
         """Return what an item of this kind may share with others, or nothing.
@@ -140,7 +165,11 @@ class Kind(str):
         judge, it is the question: a judge that misreads it misjudges all answers to it.
         """
         if self.words and item.context:
-            return (hashlib.sha256(item.context.encode("utf-8", "surrogatepass")).hexdigest(),)
+            return (
+                hashlib.sha256(
+                    item.context.encode("utf-8", "surrogatepass")
+                ).hexdigest(),
+            )
         return () if self.answered else (item.language, item.question)
 
 
@@ -175,7 +204,9 @@ CHECKED = Kind(  # answers that code checks, without a judge
     "checked", heading="Checked", outcome_words=("pass", "fail"), by_checks=True,
     fixed=CHECK_RESULTS,
 )  # fmt: skip
-KINDS: Mapping[str, Kind] = {str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED, CHECKED)}
+KINDS: Mapping[str, Kind] = {
+    str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED, CHECKED)
+}
 """Every kind by its name."""
 
 

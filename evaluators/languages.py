@@ -14,7 +14,9 @@ LANGUAGES_FILE = Path(__file__).parent / "languages.yaml"
 # A word is letters, each with the marks that stand on it.
 _WORD = re.compile("(?:[^\\W\\d_][\u0300-\u036f]*+)+")
 SCRIPTS = {
-    "Latin": re.compile("[A-Za-zªº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"),
+    "Latin": re.compile(
+        "[A-Za-zªº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"
+    ),
     "Cyrillic": re.compile("[\u0400-\u0481\u048a-\u052f\u1c80-\u1c88]"),
     "Greek": re.compile(
         "[\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u03ff\u1f00-\u1fff]"
@@ -22,7 +24,9 @@ SCRIPTS = {
 }
 """The letters of each script."""
 _QUOTED = re.compile(r"[\"“”„«»][^\"“”„«»]*[\"“”„«»]")
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz")  # of a language whose letters are not listed
+_PLAIN = frozenset(
+    "abcdefghijklmnopqrstuvwxyz"
+)  # of a language whose letters are not listed
 
 
 def words(text: str) -> list[str]:
@@ -65,7 +69,9 @@ class Language:
         counts = []
         for code, other in sorted(known().items()):
             mine, theirs = self.stops - other.stops, other.stops - self.stops
-            counts.append((code, sum(w in mine for w in found), sum(w in theirs for w in found)))
+            counts.append(
+                (code, sum(w in mine for w in found), sum(w in theirs for w in found))
+            )
         return max(counts, key=lambda count: count[2] - count[1])
 
     def _spells(self, word: str) -> bool:
@@ -82,7 +88,9 @@ def language_of(code: str) -> Language | None:
 def known() -> Mapping[str, Language]:
     """Return every known language by its code."""
     found = {}
-    for code, entry in cast("Mapping[str, Mapping[str, Any]]", load_yaml(LANGUAGES_FILE)).items():
+    for code, entry in cast(
+        "Mapping[str, Mapping[str, Any]]", load_yaml(LANGUAGES_FILE)
+    ).items():
         respelt = entry.get("respelt")
         found[code] = Language(
             code=code,
@@ -92,7 +100,8 @@ def known() -> Mapping[str, Language]:
             either=frozenset(entry["or"].split()),
             expected=frozenset(entry.get("expected", "")),
             empty=tuple(entry.get("empty", ())),
-            respelt=respelt and re.compile("|".join(respelt["patterns"]), re.IGNORECASE),
+            respelt=respelt
+            and re.compile("|".join(respelt["patterns"]), re.IGNORECASE),
             spelling=respelt["name"] if respelt else "another spelling",
         )
     return found
@@ -106,13 +115,20 @@ def is_in(text: str, code: str) -> bool | None:
     """
     own, found = language_of(code), words(_QUOTED.sub(" ", text))
     first = [word.casefold() for word in found[:1]]
-    opening = [word for word in first if any(word in one.stops for one in known().values())]
+    opening = [
+        word for word in first if any(word in one.stops for one in known().values())
+    ]
     small = opening + [word for word in found[len(opening) :] if word.islower()]
     if own is None or not any(len(word) > 2 for word in small):  # "de Gasparis", "m/s"
         return None
     if 2 * sum(has(own.script, word) for word in small) < len(small):
         return False
-    others = [one for one in known().values() if one.script == own.script and one is not own]
-    leads = [sum(own.speaks(word, one) - one.speaks(word, own) for word in small) for one in others]
+    others = [
+        one for one in known().values() if one.script == own.script and one is not own
+    ]
+    leads = [
+        sum(own.speaks(word, one) - one.speaks(word, own) for word in small)
+        for one in others
+    ]
     lead = min(leads, default=0)
     return lead > 0 if lead else None

@@ -41,7 +41,9 @@ def markdown_table(
 ) -> list[str]:
     """Return the lines of a Markdown table; if ``padded``, its columns line up as plain text."""
     cells = [header, *rows]
-    widths = [max(map(len, column)) if padded else 0 for column in zip(*cells, strict=True)]
+    widths = [
+        max(map(len, column)) if padded else 0 for column in zip(*cells, strict=True)
+    ]
     rules = ["-" * (width + 2) if padded else " --- " for width in widths]
     top, *others = (
         " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -54,7 +56,8 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines of plain text, the first column left-aligned, all others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        for row in rows
     ]
 
 
@@ -68,7 +71,9 @@ def write_part(path: Path, content: Iterable[bytes]) -> Path:
     part.unlink(missing_ok=True)
     try:
         # Exclusive creation: a link with this name is not followed.
-        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
+        with open(
+            part, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)
+        ) as file:
             file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
@@ -104,7 +109,9 @@ def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
 def content_policy(script: str, style: str) -> str:
     """Return a Content-Security-Policy that allows these two texts only, by their hashes."""
     hashes = (hashlib.sha256(text.encode()).digest() for text in (script, style))
-    scripts, styles = (f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes)
+    scripts, styles = (
+        f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes
+    )
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; "
         "base-uri 'none'; form-action 'none'"
@@ -158,7 +165,9 @@ def cell(text: str) -> str:
 
 
 def _is_risky(text: str) -> bool:
-    bare = text.lstrip("'")  # quotes that are the text's own: taking one off must not be too much
+    bare = text.lstrip(
+        "'"
+    )  # quotes that are the text's own: taking one off must not be too much
     start = unicodedata.normalize("NFKC", bare.lstrip()[:1])[:1]
     return start in _STARTS or bare[:1] in ("\t", "\n")
 
@@ -170,4 +179,6 @@ class _Line:
 
 def sheet_lines(rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield rows of guarded, quoted cells as the lines of a CSV file for any spreadsheet."""
-    return map(csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow, rows)
+    return map(
+        csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow, rows
+    )

@@ -49,15 +49,23 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"{path}: not a regular file; give the path of a text file")
+            raise UsageError(
+                f"{path}: not a regular file; give the path of a text file"
+            )
         if status.st_size > limit:
-            raise UsageError(f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}")
+            raise UsageError(
+                f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}"
+            )
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path}: cannot be read ({reason}); check the path") from None
-    if what := next((what for mark, what in ARCHIVES.items() if raw.startswith(mark)), ""):
-        raise UsageError(f"{path}: {what}; archives are not read, give the text file itself")
+    if what := next(
+        (what for mark, what in ARCHIVES.items() if raw.startswith(mark)), ""
+    ):
+        raise UsageError(
+            f"{path}: {what}; archives are not read, give the text file itself"
+        )
     if b"\0" in raw[:2] or raw[:2] in UTF_16:
         raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
     try:
@@ -123,7 +131,9 @@ def _finite(digits: str) -> float:
 def _bounded(digits: str) -> int:
     # int() refuses long texts with a message about interpreter settings
     if len(digits) > MAX_DIGITS:
-        raise ValueError(f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read")
+        raise ValueError(
+            f"a number of {len(digits)} digits; at most {MAX_DIGITS} are read"
+        )
     return int(digits)
 
 
@@ -159,14 +169,20 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     events = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
     try:
-        document = _YamlReader(yaml, path, events).node(next(events)) if next(starts, None) else ""
+        document = (
+            _YamlReader(yaml, path, events).node(next(events))
+            if next(starts, None)
+            else ""
+        )
         if second := next(starts, None):
             raise problem(path, _line(second), "a second document; one file holds one")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise problem(path, line, f"not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
-        raise UsageError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+        raise UsageError(
+            f"{path}: not valid YAML: {str(error).splitlines()[0]}"
+        ) from None
     return document
 
 
@@ -188,9 +204,13 @@ class _YamlReader:
         if isinstance(event, self.yaml.AliasEvent):
             return self.alias(event, depth)
         if getattr(event, "tag", None) not in (None, "!"):
-            raise self.refused(event, f"tag {event.tag!r} is not allowed; write a plain value")
+            raise self.refused(
+                event, f"tag {event.tag!r} is not allowed; write a plain value"
+            )
         if isinstance(event, self.yaml.ScalarEvent):
-            made: object = "" if not event.style and event.value in NULLS else str(event.value)
+            made: object = (
+                "" if not event.style and event.value in NULLS else str(event.value)
+            )
         elif depth == MAX_YAML_DEPTH:
             raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
         elif isinstance(event, self.yaml.MappingStartEvent):
@@ -207,11 +227,15 @@ class _YamlReader:
     def alias(self, event: "yaml.AliasEvent", depth: int) -> object:
         """Return the value that an alias repeats, if all of them together stay small."""
         if event.anchor not in self.anchored:
-            raise self.refused(event, f"no value before it has the anchor &{event.anchor}")
+            raise self.refused(
+                event, f"no value before it has the anchor &{event.anchor}"
+            )
         values, height = _size(found := self.anchored[event.anchor])
         self.repeated += values
         if self.repeated > MAX_ALIASED:
-            raise self.refused(event, f"aliases repeat more than {MAX_ALIASED:,} values")
+            raise self.refused(
+                event, f"aliases repeat more than {MAX_ALIASED:,} values"
+            )
         if depth + height > MAX_YAML_DEPTH:
             raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
         return found
@@ -248,7 +272,9 @@ def _size(value: object) -> tuple[int, int]:
     """Return how many values a value holds, itself included, and how deep they are nested."""
     if not isinstance(value, Map | Seq):
         return 1, 0
-    sizes = [_size(one) for one in (value.values() if isinstance(value, Map) else value)]
+    sizes = [
+        _size(one) for one in (value.values() if isinstance(value, Map) else value)
+    ]
     height = 1 + max((one for _, one in sizes), default=0)
     return 1 + sum(one for one, _ in sizes), height
 
@@ -283,7 +309,9 @@ class Settings:
         where = f"{self.name}: " if self.name else ""
         return problem(self.path, line, f"{where}key {shown(key)}: {mask(what)}")
 
-    def check_keys(self, known: Collection[str], required: Collection[str] = ()) -> None:
+    def check_keys(
+        self, known: Collection[str], required: Collection[str] = ()
+    ) -> None:
         """Raise UsageError for an unknown key, or a missing required one."""
         self.refuse_secrets(known)
         for key in self.values:
@@ -297,7 +325,9 @@ class Settings:
         """Raise UsageError for a key that may hold an API key; its value is not shown."""
         for key in self.values:
             if SECRET.fullmatch(key) and key not in known:
-                raise self.problem(key, "keys come from the environment only; take it out")
+                raise self.problem(
+                    key, "keys come from the environment only; take it out"
+                )
 
     def text(self, key: str, default: str = "") -> str:
         """Return a text that is not blank; the default if the key is absent."""
@@ -313,7 +343,9 @@ class Settings:
         value = self.values.get(key)
         found = next((word for word in known if word == value), None)
         if found is None:
-            raise self.problem(key, f"want one of {', '.join(known)}, got {shown(value)}")
+            raise self.problem(
+                key, f"want one of {', '.join(known)}, got {shown(value)}"
+            )
         return found
 
     def number(self, key: str, low: float, high: float) -> float | None:
@@ -324,7 +356,9 @@ class Settings:
         is_number = isinstance(text, str) and NUMBER.fullmatch(text.strip())
         value = float(str(text)) if is_number else math.nan
         if not math.isfinite(value) or not low <= value <= high:
-            limits = f"a number from {low:g}" + (f" to {high:g}" if math.isfinite(high) else "")
+            limits = f"a number from {low:g}" + (
+                f" to {high:g}" if math.isfinite(high) else ""
+            )
             advice = "" if is_number else _advice(text)
             raise self.problem(key, f"{limits} is needed, not {shown(text)}{advice}")
         return value
@@ -340,7 +374,9 @@ class Settings:
         """Return a whole number from ``low`` to ``high``; None where the key is absent."""
         value = self.number(key, low, high)
         if value is not None and not value.is_integer():
-            raise self.problem(key, f"a whole number is needed, not {shown(self.values[key])}")
+            raise self.problem(
+                key, f"a whole number is needed, not {shown(self.values[key])}"
+            )
         return None if value is None else int(value)
 
     def flag(self, key: str) -> bool:
@@ -359,7 +395,9 @@ class Settings:
             raise self.problem(key, f"a list of names is needed, not {shown(value)}")
         for item in items:
             if not isinstance(item, str) or not item.strip():
-                raise self.problem(key, f"a list of names is needed; it holds {shown(item)}")
+                raise self.problem(
+                    key, f"a list of names is needed; it holds {shown(item)}"
+                )
         return tuple(items)
 
     def pattern(self, key: str, text: str) -> re.Pattern[str]:
@@ -384,7 +422,9 @@ class Settings:
         found = []
         for entry in value:
             if not isinstance(entry, Map):
-                raise self.problem(key, f"a list of mappings is needed; it holds {shown(entry)}")
+                raise self.problem(
+                    key, f"a list of mappings is needed; it holds {shown(entry)}"
+                )
             found.append(Settings(self.path, self.name, entry))
         return found
 
@@ -404,7 +444,9 @@ def load_entries(
     """Return the mappings in a YAML list, none if the file is empty. Raises UsageError."""
     document, found = load_yaml(path) or Seq(1), []
     if not isinstance(document, Seq):
-        raise problem(path, 1, f"a YAML list of {what} is needed: each begins with '- '")
+        raise problem(
+            path, 1, f"a YAML list of {what} is needed: each begins with '- '"
+        )
     for entry, line in zip(document, document.lines, strict=True):
         if not isinstance(entry, Map):
             raise problem(path, line, f"a mapping of {', '.join(known)} is needed")
@@ -425,7 +467,9 @@ def project_settings(here: Path) -> Settings:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
     values = read.get("tool", {}).get("qagate", {})
     if not isinstance(values, dict):
-        raise UsageError(f"{path}: [tool.qagate]: a table is needed, not {shown(values)}")
+        raise UsageError(
+            f"{path}: [tool.qagate]: a table is needed, not {shown(values)}"
+        )
     settings = Settings(path, "[tool.qagate]", Map(1, values))
     settings.check_keys(("baseline", "words"))
     if "baseline" in values:

@@ -62,7 +62,9 @@ def encode(value: str | list[str]) -> str:
     spaces but the plain one and lone surrogates are escaped. So is the start of chat templates'
     tokens such as ``<|im_end|>``, ``</s>`` and ``[INST]``, which some servers read anywhere.
     """
-    return _CHAT_TOKEN.sub(escaped, UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False)))
+    return _CHAT_TOKEN.sub(
+        escaped, UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
+    )
 
 
 def encode_fixed(value: str) -> str:
@@ -75,7 +77,9 @@ def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
     raw = answer.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return answer
-    end = next(end for end in range(limit, 0, -1) if raw[end] & 0xC0 != 0x80)  # of a character
+    end = next(
+        end for end in range(limit, 0, -1) if raw[end] & 0xC0 != 0x80
+    )  # of a character
     return f"{raw[:end].decode('utf-8', 'surrogatepass')} [... cut: {len(raw):,} bytes in all]"
 
 
@@ -110,7 +114,11 @@ def read_caps(settings: Settings) -> dict[str, tuple[int, ...]]:
             raise parts.problem(name, what)
         words = parts.words(name)
         caps = tuple(int(word) for word in words if _CAP.fullmatch(word))
-        if len(caps) < max(2, len(words)) or list(caps) != sorted(caps) or caps[-1] != BEST:
+        if (
+            len(caps) < max(2, len(words))
+            or list(caps) != sorted(caps)
+            or caps[-1] != BEST
+        ):
             what = "want a rating for each score from 0 up, none below the one before, the last 10"
             raise parts.problem(name, f"{what}; got {', '.join(words)!r:.60}")
         table[name] = caps
@@ -195,10 +203,14 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
         settings.check_keys((*_PROMPT_KEYS, "system"), _PROMPT_KEYS)
     system, user = _messages(settings)
     if "question" not in places(user):
-        raise settings.problem("user", "has no place {question}; put it where the question goes")
+        raise settings.problem(
+            "user", "has no place {question}; put it where the question goes"
+        )
     for name in places(system + user):
         if name not in ("question", "context"):
-            raise settings.problem("user", f"place {{{name}}} is not known in an answer prompt")
+            raise settings.problem(
+                "user", f"place {{{name}}} is not known in an answer prompt"
+            )
     return Prompt(**_head(settings), system=system, user=user)
 
 
@@ -216,7 +228,9 @@ def load_rubric(path: Path) -> Rubric:
         if key in settings.values and protocol != "rate":
             raise settings.problem(key, "only with protocol 'rate'; take it out")
     if settings.values.keys() >= {"parts", "examples"}:
-        what = "an example shows a rating, and a judge of parts gives scores; take one out"
+        what = (
+            "an example shows a rating, and a judge of parts gives scores; take one out"
+        )
         raise settings.problem(key="examples", what=what)
     rendered = {"examples": _examples(settings, protocol, labels)}
     rubric = Rubric(
@@ -278,7 +292,9 @@ def _head(settings: Settings) -> dict[str, str]:
     """Return name, language and full version: the file's own with a hash of its content."""
     name, language, version = (settings.text(key) for key in _HEAD)
     if not _LANGUAGE.fullmatch(language):
-        raise settings.problem("language", f"want a code such as 'en' or 'bg', got {language!r}")
+        raise settings.problem(
+            "language", f"want a code such as 'en' or 'bg', got {language!r}"
+        )
     full = f"{name}.{language}@{version}#{digest(settings.values)[:12]}"
     return {"name": name, "language": language, "version": full}
 
@@ -291,20 +307,28 @@ def _messages(settings: Settings) -> tuple[str, str]:
 def _check_places(settings: Settings, system: str, user: str) -> None:
     stray = [name for name in places(system) if name in _SLOTS]
     if stray:
-        raise settings.problem(key="system", what=f"place {{{stray[0]}}} belongs into 'user'")
+        raise settings.problem(
+            key="system", what=f"place {{{stray[0]}}} belongs into 'user'"
+        )
     found = places(user)
     needed = ("question", "target", "predicted_answer")
     for name in needed[-1:] if "labels" in settings.values else needed:
         if name not in found:
-            raise settings.problem("user", f"has no place {{{name}}}; put it where that text goes")
+            raise settings.problem(
+                "user", f"has no place {{{name}}}; put it where that text goes"
+            )
     if found.count("predicted_answer") > 1:
-        raise settings.problem("user", "place {predicted_answer} stands more than once; keep one")
+        raise settings.problem(
+            "user", "place {predicted_answer} stands more than once; keep one"
+        )
     if ("examples" in places(system + user)) != ("examples" in settings.values):
         what = "the key and the place {examples} go together; one is missing"
         raise settings.problem(key="examples", what=what)
 
 
-def _labels(settings: Settings, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _labels(
+    settings: Settings, protocol: Protocol
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the grades that a rubric names, and those that pass; by default the usual ones."""
     labels, passing = settings.words("labels"), settings.words("passing")
     key, problem, is_own = "labels", "", "labels" in settings.values
@@ -317,7 +341,10 @@ def _labels(settings: Settings, protocol: Protocol) -> tuple[tuple[str, ...], tu
     elif len({label.casefold() for label in labels}) < len(labels):
         problem = "a label stands twice; keep one"
     elif bool(passing) != is_own:
-        key, problem = "passing", "the keys 'labels' and 'passing' go together; one is missing"
+        key, problem = (
+            "passing",
+            "the keys 'labels' and 'passing' go together; one is missing",
+        )
     elif wrong := next((label for label in passing if label not in labels), ""):
         key, problem = "passing", f"want one of {', '.join(labels)}, got {wrong!r:.60}"
     if problem:
@@ -328,7 +355,9 @@ def _labels(settings: Settings, protocol: Protocol) -> tuple[tuple[str, ...], tu
 def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
     """Return the scores, 0 to 1, by grade or the letter of a grade. Raises UsageError."""
     if key in holder.values and rubric.protocol == "rate":
-        raise holder.problem(key, "want a mapping of grades to numbers, and no protocol 'rate'")
+        raise holder.problem(
+            key, "want a mapping of grades to numbers, and no protocol 'rate'"
+        )
     given = holder.part(key).values
     scores, found = Settings(holder.path, "", given), dict[str, float]()
     letters = dict(zip(ascii_uppercase, rubric.labels, strict=False))
@@ -352,14 +381,18 @@ def described(rubric: Rubric, function: str) -> Rubric:
 def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> str:
     """Return the worked examples: the slots as a judge sees them, then the expected reply."""
     key = "rating" if protocol == "rate" else "grade"
-    allowed = [str(rating) for rating in range(1, 11)] if protocol == "rate" else list(labels)
+    allowed = (
+        [str(rating) for rating in range(1, 11)] if protocol == "rate" else list(labels)
+    )
     needed = ("question", "target", "predicted_answer", key)
     examples = []
     for example in settings.parts("examples"):
         example.check_keys((*needed, "why", "context"), needed)
         verdict = example.one_of(key, allowed)
         slots = [name for name in _SLOTS if name in example.values]
-        values = ", ".join(f'"{name}": {encode_fixed(example.text(name))}' for name in slots)
+        values = ", ".join(
+            f'"{name}": {encode_fixed(example.text(name))}' for name in slots
+        )
         why = encode_fixed(example.text("why") if example.values.get("why") else "")
         reply = f'{{"reason": {why}, "grade": "{verdict}"}}'
         if protocol in ("letter", "rate"):

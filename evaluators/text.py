@@ -30,7 +30,9 @@ _CONTROLS = "\\x00-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f"
 INVISIBLE = re.compile(f"[{_MARKS}{_CONTROLS}]")
 """Characters that draw nothing: format, zero-width, bidi, tag and control ones, no white space."""
 
-UNSAFE = re.compile(f"[{_MARKS}{_CONTROLS}\\ud800-\\udfff\\ue000-\\uf8ff\\ufffe\\uffff]|[^\\S ]")
+UNSAFE = re.compile(
+    f"[{_MARKS}{_CONTROLS}\\ud800-\\udfff\\ue000-\\uf8ff\\ufffe\\uffff]|[^\\S ]"
+)
 """What is escaped in a prompt's slot: INVISIBLE, surrogates, private characters, and all white
 space except the plain space."""
 
@@ -50,18 +52,32 @@ LINE = 300
 
 _CHARS = r"[A-Za-z0-9._~+/=-]"
 # A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
-_RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+_RANDOM = (
+    rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+)
 # Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
 _BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
-_QUERY = ("key", "token", "secret", "password", "sig")  # ends of the names of a URL's parameters
+_QUERY = (
+    "key",
+    "token",
+    "secret",
+    "password",
+    "sig",
+)  # ends of the names of a URL's parameters
 _TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
 # Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
 _KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
     ("://", r'(?<=://)[^/?#\s"]{1,500}(?=@)'),
     ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
     ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
-    *((f"{prefix}-", rf"\b{prefix}-{_BODY}") for prefix in ("rk", "pk", "xai", "pplx", "nvapi")),
-    *((f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}") for name in (*_TOKENS, "github_pat")),
+    *(
+        (f"{prefix}-", rf"\b{prefix}-{_BODY}")
+        for prefix in ("rk", "pk", "xai", "pplx", "nvapi")
+    ),
+    *(
+        (f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}")
+        for name in (*_TOKENS, "github_pat")
+    ),
     *((f"{name}_", rf"\b{name}_{_BODY}") for name in (*_TOKENS, "sk", "rk", "pk")),
     ("glpat-", r"glpat-[\w-]{12,}"),
     ("xox", r"xox[abeprs]-[\w-]{10,}"),
@@ -79,7 +95,10 @@ _KEYS = (  # what the lower-case text must hold for the pattern to be tried at a
         r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
     ),
     ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
-    *((f"{name}=", rf"[?&](?i:[\w-]{{0,20}}{name})=[^\s\"'<>&#]{{4,}}") for name in _QUERY),
+    *(
+        (f"{name}=", rf"[?&](?i:[\w-]{{0,20}}{name})=[^\s\"'<>&#]{{4,}}")
+        for name in _QUERY
+    ),
     ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
 )
 _PATTERNS = tuple((sign, re.compile(pattern, re.ASCII)) for sign, pattern in _KEYS)
@@ -89,7 +108,9 @@ _PREFIXES = {  # of the other signs, by their last character
     mark: tuple(sign[:-1] for sign in _SIGNS if sign[-1] == mark)
     for mark in {sign[-1] for sign in _SIGNS} - {sign[-1] for sign in _WORDS}
 }
-_SHORTEST_MATCH = 11  # sk- and eight characters; user and password in a URL are longer too
+_SHORTEST_MATCH = (
+    11  # sk- and eight characters; user and password in a URL are longer too
+)
 
 
 def travelling(answer: str) -> str:
@@ -118,7 +139,9 @@ def no_command(line: str) -> str:
 
 def harmless(text: str) -> str:
     """Return a text for a terminal or log: no commands, and what is not drawn is written out."""
-    return "\n".join(no_command(_CONTROL.sub(escaped, line)) for line in text.split("\n"))
+    return "\n".join(
+        no_command(_CONTROL.sub(escaped, line)) for line in text.split("\n")
+    )
 
 
 def sendable(text: str) -> str:
@@ -199,7 +222,11 @@ class Key:
         for line in self.reveals():
             one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
             if len(one) >= SHORTEST and one != PLACEHOLDER:
-                for shape in (one, one.replace("/", r"\/"), quote(one, safe="")):  # JSON's, a URL's
+                for shape in (
+                    one,
+                    one.replace("/", r"\/"),
+                    quote(one, safe=""),
+                ):  # JSON's, a URL's
                     text = text.replace(shape, MASK)
         return text
 
@@ -240,7 +267,10 @@ def may_hold_key(text: str) -> bool:
 
 def one_line(text: str, limit: int = LINE) -> str:
     """Return the text without control, format and surrogate characters, at most ``limit`` long."""
-    shown = (" " if unicodedata.category(char)[0] == "C" else char for char in text[: 20 * limit])
+    shown = (
+        " " if unicodedata.category(char)[0] == "C" else char
+        for char in text[: 20 * limit]
+    )
     line = " ".join("".join(shown).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
@@ -300,7 +330,9 @@ class Document(NamedTuple):
     """JSON."""
 
 
-def documents_of(model: Model, request: Request, key: str, fresh: str) -> tuple[Document, ...]:
+def documents_of(
+    model: Model, request: Request, key: str, fresh: str
+) -> tuple[Document, ...]:
     """Return what is kept of a request: its texts, then itself, for ``fresh``, a name or empty."""
     tool = request.tool and flat(request.tool)
     frame = {
@@ -322,11 +354,16 @@ def documents_of(model: Model, request: Request, key: str, fresh: str) -> tuple[
     counts = {"repeat": request.repeat, "attempt": request.attempt}
     sent = {"frame": texts[0].key, "messages": messages, **counts}
     if case := request.case:
-        sent["case"] = {**flat(case), "messages": [flat(message) for message in case.messages]}
+        sent["case"] = {
+            **flat(case),
+            "messages": [flat(message) for message in case.messages],
+        }
     return *texts, Document(REQUEST, key, encode(sent))
 
 
-@lru_cache(maxsize=256)  # enough for frames and rubrics; an item's long prompt soon leaves it
+@lru_cache(
+    maxsize=256
+)  # enough for frames and rubrics; an item's long prompt soon leaves it
 def _text(text: str) -> Document:
     return Document(TEXT, digest(text), encode(text))
 
@@ -359,7 +396,9 @@ def key_of(sent: Sent, texts: Mapping[str, str]) -> str:
         frame, asked = whole(sent, lambda name: json.loads(texts[name]))
         if asked["case"] is None:
             del asked["case"]
-        return fresh_key(digest({"model": frame["model"], "request": asked}), frame["fresh"])
+        return fresh_key(
+            digest({"model": frame["model"], "request": asked}), frame["fresh"]
+        )
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return ""
 

@@ -49,7 +49,11 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     except BaseException as error:  # noqa: BLE001  # the user's module may skip itself, or exit
         reason = one_line(mask(f"{type(error).__name__}: {error}"))
         missing = isinstance(error, ModuleNotFoundError) and error.name == name
-        close = hint(name, [path.stem for path in Path.cwd().glob("*.py")]) if missing else ""
+        close = (
+            hint(name, [path.stem for path in Path.cwd().glob("*.py")])
+            if missing
+            else ""
+        )
         advice = close if close.startswith("did you mean") else "give one that can"
         raise UsageError(
             f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
@@ -65,7 +69,9 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
 T = TypeVar("T")
 
 RULE_SECONDS = 10.0  # for one answer, without the time of calls to models
-HELD_SECONDS = 5.0  # for which code may let no other thread run, as a search of ``re`` does
+HELD_SECONDS = (
+    5.0  # for which code may let no other thread run, as a search of ``re`` does
+)
 LOAD_SECONDS = 300.0  # to import the user's module
 _ALONE = threading.BoundedSemaphore(4)  # processes for a single job each
 _START = """
@@ -74,7 +80,9 @@ sys.path[:] = json.loads(sys.argv[1])
 from evaluators.user_code import serve
 serve(float(sys.argv[2]))
 """
-SHORT = 2_000  # characters; rules read a shorter answer in milliseconds, without a thread
+SHORT = (
+    2_000  # characters; rules read a shorter answer in milliseconds, without a thread
+)
 
 
 async def off_the_loop(
@@ -91,7 +99,9 @@ async def off_the_loop(
 
     async def unhurried(model: Model, request: Request) -> Reply:
         nonlocal pending
-        limit.reschedule(None)  # RuntimeError after the time-out: no further call is paid for
+        limit.reschedule(
+            None
+        )  # RuntimeError after the time-out: no further call is paid for
         pending += 1
         try:
             return await ask(model, request)
@@ -109,15 +119,21 @@ async def off_the_loop(
     except TimeoutError:
         if not limit.expired():
             raise
-        raise JudgeError(f"{spec}: no verdict within {seconds:g} s", kind="judge_timeout") from None
+        raise JudgeError(
+            f"{spec}: no verdict within {seconds:g} s", kind="judge_timeout"
+        ) from None
 
 
-NOTE_WORK: ContextVar[Callable[[bool], None]] = ContextVar("NOTE_WORK", default=lambda _: None)
+NOTE_WORK: ContextVar[Callable[[bool], None]] = ContextVar(
+    "NOTE_WORK", default=lambda _: None
+)
 """Called with True where the user's code begins its work on an item in this process, and with False
 where it ends: it may hold the process up for ever."""
 
 
-def in_thread(work: Callable[[], T], note: Callable[[bool], object] | None = None) -> Future[T]:
+def in_thread(
+    work: Callable[[], T], note: Callable[[bool], object] | None = None
+) -> Future[T]:
     """Start ``work`` in a thread and return its future."""
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()
@@ -244,7 +260,9 @@ class OtherProcess:
             while True:
                 number, result, error = pickle.load(self._process.stdout)
                 future = self._pending.pop(number)
-                future.set_result(result) if error is None else future.set_exception(error)
+                future.set_result(result) if error is None else future.set_exception(
+                    error
+                )
         with self._lock:
             self.has_ended = True
         self.close()
@@ -277,7 +295,9 @@ def serve(held_seconds: float) -> None:
 
     with suppress(EOFError):
         while True:
-            threading.Thread(target=report, args=pickle.load(source), daemon=True).start()
+            threading.Thread(
+                target=report, args=pickle.load(source), daemon=True
+            ).start()
     os._exit(0)
 
 

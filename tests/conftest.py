@@ -14,7 +14,9 @@ __all__ = ["INI", "MODES", "MODULE", "ROOT", "Project", "item", "new_project"]
 
 pytest_plugins = ("pytester", "tests.support.places", "tests.support.postgres")
 
-with suppress(ImportError):  # for a mistyped path pytest loads this file in a user's environment
+with suppress(
+    ImportError
+):  # for a mistyped path pytest loads this file in a user's environment
     from hypothesis import settings
 
     # A busy machine is no reason to fail.

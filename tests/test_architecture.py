@@ -21,7 +21,11 @@ from packaging.utils import canonicalize_name
 pytestmark = pytest.mark.untraced
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
-FORBIDDEN = {"evaluators": {"cases", "reports"}, "cases": {"reports"}, "reports": set[str]()}
+FORBIDDEN = {
+    "evaluators": {"cases", "reports"},
+    "cases": {"reports"},
+    "reports": set[str](),
+}
 HEAVY = (
     "anthropic", "deepeval", "numpy", "openai", "pandas", "psycopg", "scipy", "statsmodels"
 )  # fmt: skip
@@ -29,7 +33,9 @@ HEAVY = (
 
 @cache
 def product() -> Mapping[str, ast.Module]:
-    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    paths = [
+        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    ]
     return {
         path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in paths
@@ -62,7 +68,9 @@ def users(*packages: str) -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imports_point_one_way(package: str) -> None:
     """evaluators know nothing of cases, and neither knows reports."""
-    assert {path for path in users(*FORBIDDEN[package]) if path.startswith(f"{package}/")} == set()
+    assert {
+        path for path in users(*FORBIDDEN[package]) if path.startswith(f"{package}/")
+    } == set()
 
 
 def test_some_packages_have_one_door() -> None:
@@ -71,7 +79,8 @@ def test_some_packages_have_one_door() -> None:
     elsewhere = {
         path
         for path in users("pytest", "_pytest", "xdist") - known
-        if not path.startswith("reports/plugin/") and not Path(path).name.startswith("test_")
+        if not path.startswith("reports/plugin/")
+        and not Path(path).name.startswith("test_")
     }
     assert elsewhere == set()
     assert users("deepeval") <= {"evaluators/judges/metric.py"}
@@ -111,7 +120,9 @@ def test_nothing_imports_itself_by_way_of_others() -> None:
         folder = path.rpartition("/")[0]
         apart = {f"{other.rpartition('/')[0]}/" for other in others}
         near = {
-            one for one in apart if one.startswith(f"{folder}/") or f"{folder}/".startswith(one)
+            one
+            for one in apart
+            if one.startswith(f"{folder}/") or f"{folder}/".startswith(one)
         }
         graph[folder] |= {one[:-1] for one in apart - near}
     assert circle(graph) == []
@@ -123,7 +134,10 @@ def test_commands_are_in_one_folder() -> None:
     elsewhere = {
         path
         for path, tree in product().items()
-        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body)
+        if any(
+            isinstance(node, ast.FunctionDef) and node.name == "main"
+            for node in tree.body
+        )
         and not path.startswith("reports/commands/")
         and not path.endswith("/__main__.py")
         and path != "reports/plugin/qagate.py"
@@ -133,7 +147,10 @@ def test_commands_are_in_one_folder() -> None:
 
 def test_no_file_or_function_is_too_long() -> None:
     """A file past 500 lines holds more than one subject, a function past 40 does two things."""
-    sizes = {path: (ROOT / path).read_text(encoding="utf-8").count("\n") for path in product()}
+    sizes = {
+        path: (ROOT / path).read_text(encoding="utf-8").count("\n")
+        for path in product()
+    }
     assert {path for path, lines in sizes.items() if lines > 500} == set()
     long = {
         f"{path}:{node.lineno} {node.name}"
@@ -175,7 +192,10 @@ EXTRAS: Mapping[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 LOCKS = {
     "requirements.lock": [],
     **{f"requirements/{name}.lock": wanted for name, wanted in EXTRAS.items()},
-    "tests/requirements.lock": [*chain(*EXTRAS.values()), *PROJECT["dependency-groups"]["dev"]],
+    "tests/requirements.lock": [
+        *chain(*EXTRAS.values()),
+        *PROJECT["dependency-groups"]["dev"],
+    ],
 }
 """What each lock holds beyond the dependencies of the core."""
 PINNED = re.compile(
@@ -200,7 +220,9 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
     found, core = pins(lock), pins("requirements.lock")
     for text in (*PROJECT["project"]["dependencies"], *LOCKS[lock]):
         wanted = Requirement(text)
-        assert all(wanted.specifier.contains(version) for version in found[wanted.name]), text
+        assert all(
+            wanted.specifier.contains(version) for version in found[wanted.name]
+        ), text
         assert found[wanted.name], text
     assert {name: found[name] for name in core} == core
 
@@ -209,7 +231,11 @@ def test_the_core_needs_no_extra() -> None:
     """What modules import is in the core's lock, but for what one extra each is for."""
     known, core = packages_distributions(), pins("requirements.lock")
     ours = {*PACKAGES, *sys.stdlib_module_names, "_typeshed"}
-    used = {name.partition(".")[0]: path for path, names in imported().items() for name in names}
+    used = {
+        name.partition(".")[0]: path
+        for path, names in imported().items()
+        for name in names
+    }
     lacking = {
         name: path
         for name, path in used.items()

@@ -10,7 +10,14 @@ from typing import Any
 
 from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
-from cases.builder.validation import INTERVAL, KNOWN, PROMPTS, agreed, is_contested, verdicts_on
+from cases.builder.validation import (
+    INTERVAL,
+    KNOWN,
+    PROMPTS,
+    agreed,
+    is_contested,
+    verdicts_on,
+)
 from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept, sha256
 from cases.config import NAME, load_dataset
 from cases.dataset import DATASET_FILE
@@ -45,7 +52,11 @@ def balanced(
         first = seen.setdefault(url := item.origin.url or item.id, item.id) == item.id
         single.append(item if first else item.dropped("same_article", url))
     left = sorted(kept(single), key=lambda item: (not verdicts_on(item), rank(item)))
-    taken, split_of, pairs = Counter[str](), dict[str, str](), list[tuple[DraftItem, DraftItem]]()
+    taken, split_of, pairs = (
+        Counter[str](),
+        dict[str, str](),
+        list[tuple[DraftItem, DraftItem]](),
+    )
     for name in sorted({item.origin.group for item in left}):
         some = [item for item in left if item.origin.group == name]
         yes, no = ([one for one in some if one.answer == word] for word in (YES, NO))
@@ -53,7 +64,10 @@ def balanced(
         pairs += sorted(fitting, key=lambda pair: rank(pair[0]))
     for number, pair in enumerate(pairs, 1):
         # The split furthest behind its share so far, so that none is off by a whole pair.
-        behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
+        behind = {
+            name: (share * number - taken[name], share)
+            for name, share in shares.items()
+        }
         split = max(behind, key=behind.__getitem__, default="")
         taken[split] += 1
         split_of |= dict.fromkeys((item.id for item in pair), split)
@@ -81,7 +95,10 @@ def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> File
             "question_type": recipe.type_of(item.question),
             "split": item.split,
             "source": item.origin.group,
-            **{key: getattr(item.origin, key) for key in ("title", "url", "licence", "revision")},
+            **{
+                key: getattr(item.origin, key)
+                for key in ("title", "url", "licence", "revision")
+            },
             "generator": public(item.generator.get("model")),
             "validator": public(item.validator.get("model")),
             "reviewers": len(verdicts_on(item)),
@@ -89,12 +106,19 @@ def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> File
         }
         row = {key: value for key, value in row.items() if value not in ("", None)}
         for split in {"", item.split}:
-            lines.setdefault(split, []).append(f"{json.dumps(row, ensure_ascii=False)}\n")
+            lines.setdefault(split, []).append(
+                f"{json.dumps(row, ensure_ascii=False)}\n"
+            )
     names = {split: f".{split}" * bool(split) for split in sorted(lines)}
-    return {folder / f"{recipe.language}{names[one]}.jsonl": "".join(lines[one]) for one in names}
+    return {
+        folder / f"{recipe.language}{names[one]}.jsonl": "".join(lines[one])
+        for one in names
+    }
 
 
-def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> FileTexts:
+def missing_files(
+    folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]
+) -> FileTexts:
     """Return what the folder lacks: prompt, module, settings; the best of ``shares`` is its bar."""
     language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
@@ -111,7 +135,9 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
         name=name,
     )
     files = {folder / prompt: bundled.read_text("utf-8")} if bundled.is_file() else {}
-    files[folder / f"test_{name}.py"] = filled_template(TEMPLATES / "test_module.py.j2", name=name)
+    files[folder / f"test_{name}.py"] = filled_template(
+        TEMPLATES / "test_module.py.j2", name=name
+    )
     files[folder / DATASET_FILE] = settings  # last: it makes the folder a dataset
     return {path: text for path, text in files.items() if not path.exists()}
 
@@ -139,11 +165,15 @@ def readme(folder: Path, text: str, language: str) -> Path:
     """Return the datasheet's path: README.md, unless that is not the datasheet of this set."""
     path = folder / README
     title = text.split("\n", 1)[0]
-    theirs = path.is_file() and path.read_text("utf-8", "replace").split("\n", 1)[0] != title
+    theirs = (
+        path.is_file() and path.read_text("utf-8", "replace").split("\n", 1)[0] != title
+    )
     return folder / f"README.{language}.md" if theirs else path
 
 
-def datasheet(items: Items, options: Mapping[str, Values], report: Values, **facts: Any) -> str:
+def datasheet(
+    items: Items, options: Mapping[str, Values], report: Values, **facts: Any
+) -> str:
     """Return the datasheet as Markdown, from the ``options`` of each step and its report.
 
     ``facts`` are name, language, labels, agreement, and the SHA-256 of each of its ``files``.
@@ -164,13 +194,19 @@ def datasheet(items: Items, options: Mapping[str, Values], report: Values, **fac
         balance=balance,
         groups=sorted({key[:2] for key in balance}),
         answers=Counter(item.answer for item in items),
-        sources=Counter((one.group, Path(one.source).name, one.licence) for one in origins),
+        sources=Counter(
+            (one.group, Path(one.source).name, one.licence) for one in origins
+        ),
         hashes={Path(path).name: sha for path, sha in sample.get("files", {}).items()},
         prose=prose,
         models=models,
         contested=sum(map(is_contested, items)),
-        known=report["steps"]["probe"].get("dropped_why", {}).get(KNOWN, 0) if probed else None,
-        recipes={step: made["recipe"] for step, made in options.items() if "recipe" in made},
+        known=report["steps"]["probe"].get("dropped_why", {}).get(KNOWN, 0)
+        if probed
+        else None,
+        recipes={
+            step: made["recipe"] for step, made in options.items() if "recipe" in made
+        },
         seen=sum(bool(item.review.get("said")) for item in items),
         turned=sum("answer_before" in item.review for item in items),
         reworded=sum("question_before" in item.review for item in items),
@@ -181,8 +217,14 @@ def datasheet(items: Items, options: Mapping[str, Values], report: Values, **fac
 def _agreement(one: Agreement) -> Row:
     """Return a row of the table; people are numbered, for the dataset must not name them."""
     names = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})
-    pairs = ((names.index(p.first) + 1, names.index(p.second) + 1, p.kappa) for p in one.pairs)
-    kappas = [f"{first} and {second}: {kappa.text(INTERVAL)}" for first, second, kappa in pairs]
+    pairs = (
+        (names.index(p.first) + 1, names.index(p.second) + 1, p.kappa)
+        for p in one.pairs
+    )
+    kappas = [
+        f"{first} and {second}: {kappa.text(INTERVAL)}"
+        for first, second, kappa in pairs
+    ]
     figures = (one.raw.text(INTERVAL), one.alpha.text(INTERVAL))
     return one.group or "all", f"{one.items:,}", *figures, "; ".join(kappas) or "–"
 
@@ -221,7 +263,9 @@ class FreezeStep(BuildStep):
         """Return the final set's items. Raises UsageError over other data, BuildError if none."""
         build, values = self.build, self.values
         sample = build.folder.options("sample")
-        sizes = {group: sample["counts"].get(group, COUNT) for group in sample["sources"]}
+        sizes = {
+            group: sample["counts"].get(group, COUNT) for group in sample["sources"]
+        }
         selected = balanced(items, sizes, values["splits"], values["seed"])
         counts = Counter(item.origin.group for item in kept(selected))
         if not counts:
@@ -230,7 +274,9 @@ class FreezeStep(BuildStep):
         changed(data_files(Path(values["to"]), build.recipe, kept(selected)))
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:
-                advice = "a larger `oversample` in the recipe and another --folder make more"
+                advice = (
+                    "a larger `oversample` in the recipe and another --folder make more"
+                )
                 what = f"only {counts[group]} of {wanted} items, half and half"
                 build.say(f"freeze: {group}: {what}; {advice}")
         return selected

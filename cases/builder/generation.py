@@ -15,11 +15,33 @@ from typing import Any
 from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
-from cases.builder.work_folder import BuildError, DraftItem, Items, Values, drop_failed, kept
+from cases.builder.work_folder import (
+    BuildError,
+    DraftItem,
+    Items,
+    Values,
+    drop_failed,
+    kept,
+)
 from evaluators import core
-from evaluators.core import Ask, CallError, Message, Model, RefusedError, Reply, Request, Tool
+from evaluators.core import (
+    Ask,
+    CallError,
+    Message,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+    Tool,
+)
 from evaluators.reading import parse_json
-from evaluators.replies.readers import Invalid, plain, spoken, unfinished, without_markup
+from evaluators.replies.readers import (
+    Invalid,
+    plain,
+    spoken,
+    unfinished,
+    without_markup,
+)
 from evaluators.rubric import encode
 from evaluators.text import encodable, sendable
 
@@ -52,24 +74,43 @@ class Generator:
         for start in range(0, len(items), WAVE):
             wave = items[start : start + WAVE]
             if any(item.state == "pending" for item in done):
-                done += [item.pending("stopped", "an earlier call failed") for item in wave]
+                done += [
+                    item.pending("stopped", "an earlier call failed") for item in wave
+                ]
                 continue
-            got = Counter(item.answer for item in kept(check_questions(done, self.recipe)))
+            got = Counter(
+                item.answer for item in kept(check_questions(done, self.recipe))
+            )
             due = round((got[core.YES] + got[core.NO] + len(wave)) / 2) - got[core.YES]
-            order = sorted(wave, key=lambda one: sha256(f"{seed}:{one.id}".encode()).digest())
+            order = sorted(
+                wave, key=lambda one: sha256(f"{seed}:{one.id}".encode()).digest()
+            )
             yes = {item.id for item in order[: max(0, due)]}
-            wave = [replace(one, wanted=core.YES if one.id in yes else core.NO) for one in wave]
+            wave = [
+                replace(one, wanted=core.YES if one.id in yes else core.NO)
+                for one in wave
+            ]
             parts = (wave[at : at + BATCH] for at in range(0, len(wave), BATCH))
             name = f"generate: requests for texts from {start + 1} on"
-            for result in await calls.ask_all(name, [partial(self._batch, one) for one in parts]):
-                if isinstance(result, CallError):  # pragma: no cover - a batch catches its own
+            for result in await calls.ask_all(
+                name, [partial(self._batch, one) for one in parts]
+            ):
+                if isinstance(
+                    result, CallError
+                ):  # pragma: no cover - a batch catches its own
                     raise result
                 done += result
-            done = [*done[:start], *drop_failed(done[start:])] if self.leave_out else done
-            if start + WAVE < len(items) and all(item.state == "dropped" for item in done):
+            done = (
+                [*done[:start], *drop_failed(done[start:])] if self.leave_out else done
+            )
+            if start + WAVE < len(items) and all(
+                item.state == "dropped" for item in done
+            ):
                 why = f"not one of the first {WAVE} texts got a question ({done[-1].reason}: "
                 advice = "if the model has no function calls, say `plain: true` under the recipe's"
-                raise BuildError(f"generate: {why}{done[-1].detail}); {advice} key 'build'")
+                raise BuildError(
+                    f"generate: {why}{done[-1].detail}); {advice} key 'build'"
+                )
         return done
 
     async def _batch(self, items: Items, ask: Ask, attempt: int = 0) -> list[DraftItem]:
@@ -90,7 +131,9 @@ class Generator:
         try:
             reply = await ask(self.model, request)
         except RefusedError as error:
-            reason = UNREAD if len(items) > 1 else "refused"  # perhaps for one text alone
+            reason = (
+                UNREAD if len(items) > 1 else "refused"
+            )  # perhaps for one text alone
             return [item.dropped(reason, f"{error}") for item in items]
         except CallError as error:
             return [item.pending(error.kind, f"{error}") for item in items]
@@ -98,21 +141,32 @@ class Generator:
         listing = read_listing(reply, len(items), self.recipe.labels, texts)
         if isinstance(listing, Invalid):
             return [item.dropped(UNREAD, listing.reason) for item in items]
-        by = {"model": self.model.spec, "returned": reply.model, "prompt": request.version}
+        by = {
+            "model": self.model.spec,
+            "returned": reply.model,
+            "prompt": request.version,
+        }
         batch = tuple(item.id for item in items)
-        shared: dict[str, Any] = {"batch": batch, "generator": {**by, "texts": len(items)}}
+        shared: dict[str, Any] = {
+            "batch": batch,
+            "generator": {**by, "texts": len(items)},
+        }
         return [
             item.dropped(UNREAD, read.reason)
             if isinstance(read, Invalid)
             else replace(item, **read, **shared)
-            for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True)
+            for item, read in zip(
+                items, (listing[at] for at in sorted(listing)), strict=True
+            )
         ]
 
     def request(self, items: Items, attempt: int) -> Request:
         """Return the request for these items, numbered from 1; a user's own template as it is."""
         tool, labels = None, self.recipe.labels
         if self.recipe.generation:
-            texts = dict(zip(PARAGRAPHS, (item.paragraph for item in items), strict=False))
+            texts = dict(
+                zip(PARAGRAPHS, (item.paragraph for item in items), strict=False)
+            )
             messages = own_message(self.recipe.generation, texts)
         else:
             rows = [
@@ -120,7 +174,9 @@ class Generator:
                 f'"text": {encode(item.paragraph)}}}'
                 for number, item in enumerate(items, 1)
             ]
-            before, after = self.recipe.user.split("{texts}")  # texts are not searched for places
+            before, after = self.recipe.user.split(
+                "{texts}"
+            )  # texts are not searched for places
             parts = [one.replace("{count}", str(len(items))) for one in (before, after)]
             user = sendable("\n".join(rows).join(parts))
             system = Message(role="system", content=self.recipe.system)
@@ -149,9 +205,18 @@ def _tool(labels: Mapping[str, str]) -> Tool:
         "answer": {"type": "string", "enum": [labels[core.YES], labels[core.NO]]},
     }
     exact = {"type": "object", "properties": fields, "required": [*fields]}
-    items = {"items": {"type": "array", "items": {**exact, "additionalProperties": False}}}
-    schema = {**exact, "properties": items, "required": [*items], "additionalProperties": False}
-    return Tool(name=TOOL, description="Hand in one question for each text.", schema=schema)
+    items = {
+        "items": {"type": "array", "items": {**exact, "additionalProperties": False}}
+    }
+    schema = {
+        **exact,
+        "properties": items,
+        "required": [*items],
+        "additionalProperties": False,
+    }
+    return Tool(
+        name=TOOL, description="Hand in one question for each text.", schema=schema
+    )
 
 
 def read_listing(
@@ -170,8 +235,12 @@ def read_listing(
     except ValueError as error:
         return Invalid(f"{error}")
     if isinstance(entries, dict):
-        entries = [entries] if count == 1 and "question" in entries else entries.get("items")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        entries = (
+            [entries] if count == 1 and "question" in entries else entries.get("items")
+        )
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) for entry in entries
+    ):
         return Invalid("no list of objects with number, question and answer")
     entries = numbered(entries, texts) if texts else entries
     if any(type(entry.get("number")) is not int for entry in entries):
@@ -197,7 +266,9 @@ def _json_text(reply: Reply) -> str:
     return said[start.start() : said.rfind("]" if start[0][0] == "[" else "}") + 1]
 
 
-def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
+def numbered(
+    entries: Sequence[Mapping[str, Any]], texts: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return the entries with the number of the text that each repeats, from 1; None if unclear."""
 
     def key(text: str) -> str:
@@ -217,7 +288,9 @@ def _written(entry: Values, meanings: Mapping[str, str]) -> Values | Invalid:
     question, answer = entry.get("question"), entry.get("answer")
     if not isinstance(question, str) or not question.strip() or not encodable(question):
         return Invalid("no question")
-    meaning = meanings.get(answer.strip().casefold()) if isinstance(answer, str) else None
+    meaning = (
+        meanings.get(answer.strip().casefold()) if isinstance(answer, str) else None
+    )
     if meaning is None:
         return Invalid(f"answer {answer!r:.40} is no label")
     return {"question": " ".join(question.split()), "answer": meaning}
@@ -247,7 +320,9 @@ class GenerateStep(BuildStep):
         recipe, leave_out = self.build.recipe, self.build.options.leave_out_failed
         make = partial(Generator, recipe=recipe, leave_out=leave_out)
         spec = self.spec("generator")
-        return calls.run(self.name, spec, lambda model, own: make(model=model).generate(items, own))
+        return calls.run(
+            self.name, spec, lambda model, own: make(model=model).generate(items, own)
+        )
 
 
 class CheckStep(BuildStep):

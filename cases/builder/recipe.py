@@ -19,7 +19,16 @@ FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
 OTHER = "other"
 KEYS = (
-    *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
+    *(
+        "language",
+        "labels",
+        "paragraph",
+        "spelling",
+        "question",
+        "types",
+        "system",
+        "user",
+    ),
     *("probe", "templates", "sources", "build"),
 )
 _WRITTEN = ("labels", "question", "system", "user")  # what every language needs
@@ -154,7 +163,9 @@ class Recipe:
 
     def type_of(self, question: str) -> str:
         """Return the first type whose pattern is found in a question, else ``other``."""
-        return next((name for name, one in self.types.items() if one.search(question)), OTHER)
+        return next(
+            (name for name, one in self.types.items() if one.search(question)), OTHER
+        )
 
 
 def find_recipe(language: str) -> Path:
@@ -163,8 +174,12 @@ def find_recipe(language: str) -> Path:
     if path.is_file():
         return path
     known = sorted(one.name.split(".")[1] for one in FOLDER.glob(f"{DATASET}.*.yaml"))
-    what = f"--language {language!r}: no recipe for {DATASET}; there is {', '.join(known)}"
-    raise UsageError(f"{what}; copy one of {FOLDER}, or give your own with --recipe FILE")
+    what = (
+        f"--language {language!r}: no recipe for {DATASET}; there is {', '.join(known)}"
+    )
+    raise UsageError(
+        f"{what}; copy one of {FOLDER}, or give your own with --recipe FILE"
+    )
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -174,12 +189,16 @@ def load_recipe(path: Path) -> Recipe:
     bundled = FOLDER / f"{DATASET}.{_needed(own, 'language')}.yaml"
     base = load_settings(bundled) if bundled.is_file() else own
     if base is own and (lacking := [key for key in _WRITTEN if key not in own.values]):
-        raise own.problem("language", f"has no bundled recipe; give {', '.join(lacking)} too")
+        raise own.problem(
+            "language", f"has no bundled recipe; give {', '.join(lacking)} too"
+        )
     top = {key: own if key in own.values else base for key in KEYS}
     value = {key: settings.values.get(key) for key, settings in top.items()}
     templates, types = (top[key].part(key) for key in ("templates", "types"))
     if OTHER in types.values:
-        raise types.problem(OTHER, "means the questions of no other type; use another name")
+        raise types.problem(
+            OTHER, "means the questions of no other type; use another name"
+        )
     templates.check_keys(("generate", "validate"))
     generation = _template(templates, "generate", PARAGRAPHS)
     written = [value[key] for key in ("language", "labels", "system", "user")]
@@ -215,7 +234,9 @@ def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
     text = read_text(templates.path.parent / name)
     found = set(OWN_PLACE.findall(text))
     if lacking := [place for place in places if place not in found]:
-        raise templates.problem(key, f"has no place {{{{{lacking[0]}}}}}; add it to the file")
+        raise templates.problem(
+            key, f"has no place {{{{{lacking[0]}}}}}; add it to the file"
+        )
     return text
 
 
@@ -250,7 +271,9 @@ def _read(kind: type[T], part: Settings) -> T:
             Patterns: partial(_patterns, part, key),
             Mapping[str, float]: partial(_splits, part, key),
         }
-        given[key] = readers.get(known[key].type, partial(part.number, key, low, high))()
+        given[key] = readers.get(
+            known[key].type, partial(part.number, key, low, high)
+        )()
     return kind(**given)
 
 
@@ -291,5 +314,7 @@ def _splits(build: Settings, key: str) -> dict[str, float]:
     shares = {name: part.number(name, 0.001, 1) or 0.0 for name in _names(part)}
     if shares and not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
         name = next(iter(shares))
-        raise part.problem(name, f"the shares make {sum(shares.values()):g} together, not 1")
+        raise part.problem(
+            name, f"the shares make {sum(shares.values()):g} together, not 1"
+        )
     return shares

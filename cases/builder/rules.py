@@ -14,13 +14,17 @@ from evaluators.core import YES, UsageError
 from evaluators.languages import Language, has, language_of, words
 from evaluators.statistics.intervals import wilson
 
-Fault = tuple[str, str]  # why a text is refused: the reason that is counted, and a detail
+Fault = tuple[
+    str, str
+]  # why a text is refused: the reason that is counted, and a detail
 
 SHORT = 40  # letters; in a shorter text the absence of a letter says nothing
 LEAD = 2  # frequent words by which another language must lead
 STEM = 5  # letters by which two forms of a word are taken for one
 WHOLE = 25  # letters from which a question found in one piece in its text is a copy
-FOREIGN_WORDS = 3  # more words shared with another text of the batch than with the own: swapped
+FOREIGN_WORDS = (
+    3  # more words shared with another text of the batch than with the own: swapped
+)
 FOLDS = 5
 # A sentence ends with its mark, and perhaps a closing quotation mark, where a capital or a quote
 # follows; initials ("А. Міцкевіч") and abbreviations of one or two letters ("г.") do not end one.
@@ -46,15 +50,23 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
         odd = f"{len(other)} of {len(letters)} letters are not {language.script}"
         return "script", odd if letters else "no letters"
     found, own = words(text), language.letters
-    foreign = [one for one in letters if own and one not in own and has(language.script, one)]
+    foreign = [
+        one for one in letters if own and one not in own and has(language.script, one)
+    ]
     if len(foreign) > rules.foreign * len(letters):
-        return "letters", f"letters of another language: {' '.join(sorted(set(foreign)))}"
+        return (
+            "letters",
+            f"letters of another language: {' '.join(sorted(set(foreign)))}",
+        )
     expected = sum(letter in language.expected for letter in letters)
     if len(letters) >= SHORT and expected < rules.expected * len(letters):
         return "letters", f"too few of {' '.join(sorted(language.expected))}"
     code, mine, theirs = language.rival([word.casefold() for word in found])
     if theirs >= mine + LEAD:
-        return "language", f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
+        return (
+            "language",
+            f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}",
+        )
     patterns = [*rules.also, *([language.respelt] if language.respelt else ())]
     hits = [word for word in found if any(one.search(word) for one in patterns)]
     if len(hits) > rules.respelt * len(found):
@@ -113,7 +125,9 @@ def _form_fault(question: str, rules: QuestionRules) -> Fault | None:
         return "mark", "want one ? at the end"
     if found := next(filter(None, (one.search(question) for one in rules.open)), None):
         return "open", f"begins like an open question: {found[0]}"
-    if found := next(filter(None, (one.search(question) for one in rules.negative)), None):
+    if found := next(
+        filter(None, (one.search(question) for one in rules.negative)), None
+    ):
         return "negative", f"yes and no can mean the same after: {found[0]}"
     if not any(one.search(question) for one in rules.forms):
         return "form", "not the form of a yes/no question"
@@ -128,7 +142,10 @@ def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:
     forms = (pattern.match(item.question) for pattern in rules.forms)
     bare = comparable(item.question[next((form.end() for form in forms if form), 0) :])
     text = comparable(item.paragraph)
-    is_piece = WHOLE <= len(bare) <= len(text) and fuzz.partial_ratio(bare, text) >= rules.copied
+    is_piece = (
+        WHOLE <= len(bare) <= len(text)
+        and fuzz.partial_ratio(bare, text) >= rules.copied
+    )
     return ("copied", f"a piece of the text: {bare[:60]}") if is_piece else None
 
 
@@ -138,12 +155,17 @@ def _swapped(item: DraftItem, texts: Mapping[str, str]) -> Fault | None:
     for other in item.batch:
         shared = question & _stems(texts.get(other, ""))
         if len(shared) >= len(own) + FOREIGN_WORDS:
-            return "swapped", f"fits the text of {other}: {', '.join(sorted(shared)[:5])}"
+            return (
+                "swapped",
+                f"fits the text of {other}: {', '.join(sorted(shared)[:5])}",
+            )
     return None
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(word.casefold()[:STEM] for word in words(text) if len(word) >= STEM)
+    return frozenset(
+        word.casefold()[:STEM] for word in words(text) if len(word) >= STEM
+    )
 
 
 def question_only(items: Items, negations: Collection[str]) -> Values:
@@ -159,11 +181,15 @@ def question_only(items: Items, negations: Collection[str]) -> Values:
     features: Mapping[str, Callable[[str], object]] = {
         "first word": lambda asked: words(asked.casefold())[:1],
         "first two words": lambda asked: words(asked.casefold())[:2],
-        "word of denial": lambda asked: bool(denials & {*asked.casefold().rstrip("?").split()}),
+        "word of denial": lambda asked: bool(
+            denials & {*asked.casefold().rstrip("?").split()}
+        ),
         "length": lambda asked: len(asked) // 20,
         "figure": lambda asked: any(letter.isdigit() for letter in asked),
     }
-    shares = {"majority": max(Counter(item.answer for item in items).values()) / len(items)}
+    shares = {
+        "majority": max(Counter(item.answer for item in items).values()) / len(items)
+    }
     folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
     for name, feature in features.items():
         values = [f"{feature(item.question)}" for item in items]
@@ -171,11 +197,15 @@ def question_only(items: Items, negations: Collection[str]) -> Values:
         for item, value, fold in zip(items, values, folds, strict=True):
             for other in set(range(FOLDS)) - {fold}:
                 counts[other, value][item.answer] += 1
-                counts[other, ""][item.answer] += 1  # over all values, none of which is empty
+                counts[other, ""][item.answer] += (
+                    1  # over all values, none of which is empty
+                )
         right = 0
         for item, value, fold in zip(items, values, folds, strict=True):
             learnt = counts.get((fold, value)) or counts[fold, ""]
-            right += max(sorted(learnt), key=learnt.__getitem__, default=YES) == item.answer
+            right += (
+                max(sorted(learnt), key=learnt.__getitem__, default=YES) == item.answer
+            )
         shares[name] = right / len(items)
     best = max(shares, key=lambda name: shares[name])
     interval = wilson(shares[best] * len(items), len(items))

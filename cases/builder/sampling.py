@@ -18,7 +18,13 @@ from urllib.parse import quote
 from xml.etree.ElementTree import Element, iterparse
 
 from cases.builder.recipe import ParagraphRules, Recipe, SourceGroup
-from cases.builder.rules import comparable, known_language, language_fault, nearest, sentences
+from cases.builder.rules import (
+    comparable,
+    known_language,
+    language_fault,
+    nearest,
+    sentences,
+)
 from cases.builder.steps import BuildStep, ModelCalls
 from cases.builder.work_folder import DraftItem, Items, Origin, Say, Values, sha256
 from cases.tables import read_table
@@ -43,13 +49,34 @@ COLUMNS = {
 _BREAK = re.compile(r"\n[^\S\n]*\n")
 _SPACE = re.compile(r"\s+")
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-zа-я]|[^\W\d_]{1,12}\.? ?\d{1,3})\]")
-_HOLLOW = re.compile(r" ?\([ ,;:.–—-]*\)")  # only after _SPACE: long runs of spaces are slow
+_HOLLOW = re.compile(
+    r" ?\([ ,;:.–—-]*\)"
+)  # only after _SPACE: long runs of spaces are slow
 _BEFORE_MARK = re.compile(r" ([,.;:!?…])")
 _STRESS = re.compile("[\u0300\u0301]")
 # Tags whose content is no prose of the article.
 _TAGS = (
-    *("ref", "references", "gallery", "math", "chem", "table", "timeline", "score", "graph"),
-    *("syntaxhighlight", "source", "code", "imagemap", "poem", "nowiki", "pre", "hiero"),
+    *(
+        "ref",
+        "references",
+        "gallery",
+        "math",
+        "chem",
+        "table",
+        "timeline",
+        "score",
+        "graph",
+    ),
+    *(
+        "syntaxhighlight",
+        "source",
+        "code",
+        "imagemap",
+        "poem",
+        "nowiki",
+        "pre",
+        "hiero",
+    ),
     *("templatestyles", "section", "mapframe", "noinclude", "includeonly"),
 )
 # Lists, indents, headings, and what is left of tables and templates that are never closed.
@@ -91,24 +118,37 @@ class TextSource:
 
     def _origin(self, licence: str = "", **values: str) -> Origin:
         if not (licence := licence or self.group.licence):
-            advice = f"say `licence` under the recipe's key 'sources: {self.group.name}'"
+            advice = (
+                f"say `licence` under the recipe's key 'sources: {self.group.name}'"
+            )
             raise UsageError(f"{self.path}: names no licence; {advice}")
-        return Origin(group=self.group.name, source=f"{self.path}", licence=licence, **values)
+        return Origin(
+            group=self.group.name, source=f"{self.path}", licence=licence, **values
+        )
 
     def _table(self) -> Iterator[Article]:
         table = read_table(self.path)
-        columns = {one: [*filter(table.names.get, names), ""][0] for one, names in COLUMNS.items()}
+        columns = {
+            one: [*filter(table.names.get, names), ""][0]
+            for one, names in COLUMNS.items()
+        }
         if not (column := columns.pop("text")):
             wanted = ", ".join(COLUMNS["text"])
             near = hint("text", table.names.values())
-            raise UsageError(f"{self.path}: no column of text; name it one of {wanted} ({near})")
+            raise UsageError(
+                f"{self.path}: no column of text; name it one of {wanted} ({near})"
+            )
         for record in table.records:
             text = record.values.get(column)
             if not isinstance(text, str):
                 raise table.problem(record, column, "text is needed")
-            found = {name: str(record.values.get(one) or "") for name, one in columns.items()}
+            found = {
+                name: str(record.values.get(one) or "") for name, one in columns.items()
+            }
             # An article without an id is identified by its content.
-            found["page"] = found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
+            found["page"] = (
+                found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
+            )
             yield Article(origin=self._origin(**found), text=text)
 
     def _folder(self) -> Iterator[Article]:
@@ -117,27 +157,45 @@ class TextSource:
             raise UsageError(f"{self.path}: no .txt file in this folder")
         for path in files:
             page = path.relative_to(self.path).as_posix()
-            yield Article(origin=self._origin(page=page, title=path.stem), text=read_text(path))
+            yield Article(
+                origin=self._origin(page=page, title=path.stem), text=read_text(path)
+            )
 
     def _dump(self, say: Say) -> Iterator[Article]:
         """Stream the articles of a dump: namespace 0, no redirects, the last revision."""
-        self._origin(page="", title="")  # the licence is missing before the dump is read
+        self._origin(
+            page="", title=""
+        )  # the licence is missing before the dump is read
         try:
             with OPENERS.get(self.path.suffix, Path.open)(self.path, "rb") as file:
                 for count, (base, page, last) in enumerate(_pages(file), 1):
                     if count % PAGES_A_LINE == 0:
                         say(f"sample: {self.path.name}: {count:,} pages read")
                     text = last.findtext("{*}text")
-                    if page.findtext("{*}ns") != "0" or page.find("{*}redirect") is not None:
+                    if (
+                        page.findtext("{*}ns") != "0"
+                        or page.find("{*}redirect") is not None
+                    ):
                         continue
-                    title, revision = page.findtext("{*}title", ""), last.findtext("{*}id", "")
+                    title, revision = (
+                        page.findtext("{*}title", ""),
+                        last.findtext("{*}id", ""),
+                    )
                     number, slash = page.findtext("{*}id", ""), base.rfind("/")
-                    url = f"{base[:slash]}/{quote(title.replace(' ', '_'))}" if slash >= 0 else ""
-                    where = self._origin(page=number, title=title, url=url, revision=revision)
+                    url = (
+                        f"{base[:slash]}/{quote(title.replace(' ', '_'))}"
+                        if slash >= 0
+                        else ""
+                    )
+                    where = self._origin(
+                        page=number, title=title, url=url, revision=revision
+                    )
                     if text:
                         yield Article(origin=where, text=text, is_wiki=True)
         except (SyntaxError, OSError, EOFError, ValueError) as error:
-            what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
+            what = (
+                f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
+            )
             what = f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
             raise UsageError(what) from None
 
@@ -204,7 +262,9 @@ def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
 
 def clean(text: str) -> str:
     """Return a text on one line, without invisible and stress marks, notes and empty brackets."""
-    composed = _STRESS.sub("", unicodedata.normalize("NFC", without_invisible(sendable(text))))
+    composed = _STRESS.sub(
+        "", unicodedata.normalize("NFC", without_invisible(sendable(text)))
+    )
     bare = _HOLLOW.sub("", _SPACE.sub(" ", _NOTE.sub("", composed)))
     return _BEFORE_MARK.sub(r"\1", _SPACE.sub(" ", bare)).strip()
 
@@ -254,7 +314,9 @@ def _rank(recipe: Recipe, text: str) -> str:
     return sha256(f"{recipe.build.seed}\x1f{text}")
 
 
-def _chosen(items: Iterable[DraftItem], wanted: int, texts: list[str]) -> dict[str, DraftItem]:
+def _chosen(
+    items: Iterable[DraftItem], wanted: int, texts: list[str]
+) -> dict[str, DraftItem]:
     """Return items until enough are kept, whose texts are added; those like one are dropped."""
     found: dict[str, DraftItem] = {}
     for item in items:
@@ -268,7 +330,9 @@ def _chosen(items: Iterable[DraftItem], wanted: int, texts: list[str]) -> dict[s
                 texts.append(text)
                 wanted -= 1
             else:
-                found[item.id] = item.dropped("similar", f"nearly the same as: {texts[twin][:80]}")
+                found[item.id] = item.dropped(
+                    "similar", f"nearly the same as: {texts[twin][:80]}"
+                )
         if not wanted:
             break
     return found
@@ -279,7 +343,11 @@ def _item(article: Article, recipe: Recipe) -> DraftItem:
     language, bounds = recipe.language, recipe.paragraph
     name, text = article.origin.item_id(language), article.text
     item = DraftItem(id=name, language=language, paragraph="", origin=article.origin)
-    found = wiki_paragraphs(text, bounds.media) if article.is_wiki else plain_paragraphs(text)
+    found = (
+        wiki_paragraphs(text, bounds.media)
+        if article.is_wiki
+        else plain_paragraphs(text)
+    )
     cut = filter(None, (bounded(one, bounds) for one in found))
     known = known_language(language)
     faults = {text: language_fault(text, known, recipe.spelling) for text in cut}
@@ -299,13 +367,21 @@ class SampleStep(BuildStep):
         """Return sources, counts and seed, and the version of the recipe."""
         recipe = self.build.recipe
         if not recipe.sources:
-            example = "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
-            raise UsageError(f"build: {recipe.path}: say where texts come from: {example}")
+            example = (
+                "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
+            )
+            raise UsageError(
+                f"build: {recipe.path}: say where texts come from: {example}"
+            )
         if not self.build.folder.record(self.name):
-            for group, path in ((one, path) for one in recipe.sources for path in one.files):
+            for group, path in (
+                (one, path) for one in recipe.sources for path in one.files
+            ):
                 TextSource(group, path).check()
         return {
-            "sources": {one.name: [f"{path}" for path in one.files] for one in recipe.sources},
+            "sources": {
+                one.name: [f"{path}" for path in one.files] for one in recipe.sources
+            },
             "counts": {one.name: one.count for one in recipe.sources},
             "licences": {one.name: one.licence for one in recipe.sources},
             "oversample": recipe.build.oversample,
@@ -322,12 +398,19 @@ class SampleStep(BuildStep):
             return chain.from_iterable(one.articles(build.say) for one in sources)
 
         more = self.values["oversample"]
-        wanted = {one.name: (math.ceil(one.count * more), partial(read, one)) for one in groups}
+        wanted = {
+            one.name: (math.ceil(one.count * more), partial(read, one))
+            for one in groups
+        }
         items = sample(wanted, build.recipe)
         for name, (number, _reader) in wanted.items():
-            found = sum(item.state == "kept" and item.origin.group == name for item in items)
+            found = sum(
+                item.state == "kept" and item.origin.group == name for item in items
+            )
             if found < number:
                 build.say(f"sample: {name}: only {found} of {number} paragraphs found")
         paths = [path for group in groups for path in group.files]
-        self.values["files"] = {f"{path}": file_hash(path) for path in paths if path.is_file()}
+        self.values["files"] = {
+            f"{path}": file_hash(path) for path in paths if path.is_file()
+        }
         return items

@@ -12,7 +12,15 @@ from typing import Any, ClassVar, TypeVar
 from cases.builder import work_folder
 from cases.builder.recipe import Recipe
 from cases.builder.rules import question_only
-from cases.builder.work_folder import BuildError, DraftItem, Items, Say, Values, WorkFolder, kept
+from cases.builder.work_folder import (
+    BuildError,
+    DraftItem,
+    Items,
+    Say,
+    Values,
+    WorkFolder,
+    kept,
+)
 from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
@@ -22,10 +30,26 @@ from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.session import CallSession, ask_each
 
 MANY_JOBS = 50  # from which progress is shown in tenths
-DISPUTED = ("conflict", "against_answer")  # reasons of items that another person must look at
-STEPS = ("sample", "generate", "check", "validate", "probe", "review", "accept", "freeze")
+DISPUTED = (
+    "conflict",
+    "against_answer",
+)  # reasons of items that another person must look at
+STEPS = (
+    "sample",
+    "generate",
+    "check",
+    "validate",
+    "probe",
+    "review",
+    "accept",
+    "freeze",
+)
 """All steps; each takes the kept items of the one before it."""
-BY_PEOPLE = ("review", "accept", "freeze")  # steps that are done only if the user names them
+BY_PEOPLE = (
+    "review",
+    "accept",
+    "freeze",
+)  # steps that are done only if the user names them
 T = TypeVar("T")
 AskingJob = Callable[[Ask], Awaitable[T]]
 """One piece of work that asks; its result must follow from the replies alone."""
@@ -61,7 +85,9 @@ class StepCalls:
     say: Say
     used: Usage = field(default_factory=Usage)
 
-    async def ask_all(self, name: str, jobs: Sequence[AskingJob[T]]) -> list[T | CallError]:
+    async def ask_all(
+        self, name: str, jobs: Sequence[AskingJob[T]]
+    ) -> list[T | CallError]:
         """Return each job's result, or the CallError that ended it, in the order of the jobs."""
         parts, done = 10 if len(jobs) >= MANY_JOBS else 1, 0
 
@@ -98,12 +124,16 @@ class ModelCalls:
         names = read_key_names(options.key_env)
         models = {}
         for text, spec in by_text.items():
-            models[text] = connect(spec, None if options.replay else require_key(spec, names))
+            models[text] = connect(
+                spec, None if options.replay else require_key(spec, names)
+            )
         asked = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay")
         settings = CallSettings(**{name: getattr(options, name) for name in asked})
         self._session = CallSession(models, by_text, settings)
 
-    def run(self, name: str, spec: Spec, work: Callable[[Model, StepCalls], Awaitable[T]]) -> T:
+    def run(
+        self, name: str, spec: Spec, work: Callable[[Model, StepCalls], Awaitable[T]]
+    ) -> T:
         """Return what ``work`` makes of a model; all paid replies are in the ledger then."""
 
         async def metered(caller: Caller) -> T:
@@ -159,9 +189,15 @@ class BuildStep(ABC):
         """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
         if text := self.build.setting(role, step or self.name):
             return f"{text}"
-        what = "a model of another provider" if role == "validator" else "the model that writes"
+        what = (
+            "a model of another provider"
+            if role == "validator"
+            else "the model that writes"
+        )
         what = f"name {what}: --{role} provider:NAME"
-        raise UsageError(f"build: {self.name}: {what}, or the recipe's key 'build: {role}'")
+        raise UsageError(
+            f"build: {self.name}: {what}, or the recipe's key 'build: {role}'"
+        )
 
     def spec(self, role: str) -> Spec:
         """Return the model of a role."""
@@ -181,7 +217,12 @@ def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
     made = [step(build) for step in steps]
     # Only the models from the first unfinished step on are connected to.
     left = dropwhile(lambda step: step.is_done, made)
-    specs = [step.spec(role) for step in left for role in step.models if step.values.get(role)]
+    specs = [
+        step.spec(role)
+        for step in left
+        for role in step.models
+        if step.values.get(role)
+    ]
     calls = ModelCalls(build.options, specs, build.say)
     for step in made:
         name, folder = step.name, build.folder
@@ -223,7 +264,9 @@ def check_finished(step: str, items: Items) -> None:
     """Raise BuildError, with what to do next, if items of a step are pending, or all dropped."""
     pending = [item for item in items if item.state == "pending"]
     if items and not pending and not kept(items):
-        raise BuildError(f"{summary(step, items)}: none is left; change the recipe or the sources")
+        raise BuildError(
+            f"{summary(step, items)}: none is left; change the recipe or the sources"
+        )
     if not pending:
         return
     why = next((item for item in pending if item.reason != "stopped"), pending[0])
@@ -234,7 +277,9 @@ def check_finished(step: str, items: Items) -> None:
         advice = "run accept with the files that are still out, or with --unreviewed"
     elif why.reason in work_folder.FAILURES:
         advice += "; --leave-out-failed drops what fails every time"
-    raise BuildError(f"{step}: {len(pending)} items are not done ({why.detail}); {advice}")
+    raise BuildError(
+        f"{step}: {len(pending)} items are not done ({why.detail}); {advice}"
+    )
 
 
 def write_report(build: Build) -> Values:
@@ -246,7 +291,9 @@ def write_report(build: Build) -> Values:
     for step, items in steps.items():
         for item in items:
             word = "kept by" if item.state == "kept" else f"{item.state} at"
-            last[item.id] = f"{word} {step}" + (f": {item.reason}" if item.reason else "")
+            last[item.id] = f"{word} {step}" + (
+                f": {item.reason}" if item.reason else ""
+            )
     found = {
         "steps": {step: _counts(items) for step, items in steps.items()},
         "final": dict(sorted(Counter(last.values()).items())),
@@ -276,6 +323,8 @@ def summary(step: str, items: Items) -> str:
     parts = [f"{counts['in']} in, {counts['kept']} kept"]
     for state in ("dropped", "pending"):
         if why := Counter(counts.get(f"{state}_why", {})):
-            listed = ", ".join(f"{reason} {count}" for reason, count in why.most_common())
+            listed = ", ".join(
+                f"{reason} {count}" for reason, count in why.most_common()
+            )
             parts.append(f"{why.total()} {state} ({listed})")
     return f"{step}: {', '.join(parts)}"

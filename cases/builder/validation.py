@@ -14,7 +14,14 @@ from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Items, Values
 from cases.review import sheet as sheets
-from cases.review.reviews import Review, Settled, agreement, check_rows, read_rows, settle
+from cases.review.reviews import (
+    Review,
+    Settled,
+    agreement,
+    check_rows,
+    read_rows,
+    settle,
+)
 from cases.tasks import answer_messages
 from evaluators import core
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
@@ -26,7 +33,9 @@ from evaluators.rubric import RUBRICS, Prompt, Rubric, load_prompt, load_rubric
 from evaluators.statistics.agreement import Agreement
 from evaluators.text import digest
 
-NOT_CONFIRMED = "not_confirmed"  # the reason of an item whose answer no opinion supports
+NOT_CONFIRMED = (
+    "not_confirmed"  # the reason of an item whose answer no opinion supports
+)
 CONTESTED = "contested"
 """The field of ``DraftItem.validator`` that says that opinions differ."""
 KNOWN = "closed_book"
@@ -80,10 +89,16 @@ class Validator:
         try:
             if self.blind is not None:
                 words = labels[core.YES], labels[core.NO], ""
-                said["blind"] = await _own_answer(self.model, self.blind, case, ask, words)
+                said["blind"] = await _own_answer(
+                    self.model, self.blind, case, ask, words
+                )
             texts = (item.paragraph, item.question, labels[item.answer])
             own = own_message(template, dict(zip(PROPOSED, texts, strict=True)))
-            messages = own if template else judge_messages(self.rubric, case, labels[item.answer])
+            messages = (
+                own
+                if template
+                else judge_messages(self.rubric, case, labels[item.answer])
+            )
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
             grade, reply = await ask_until_read(self.model, request, ask, read)
         except JudgeError as error:
@@ -95,10 +110,14 @@ class Validator:
             opinions.append(said["blind"] == item.answer)
         if not any(opinions):
             return item.dropped(NOT_CONFIRMED, reason, validator=said)
-        return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
+        return replace(
+            item, validator=said if all(opinions) else {**said, CONTESTED: True}
+        )
 
 
-async def _own_answer(model: Model, prompt: Prompt, case: Case, ask: Ask, words: Words) -> str:
+async def _own_answer(
+    model: Model, prompt: Prompt, case: Case, ask: Ask, words: Words
+) -> str:
     """Return a model's YES, NO or UNANSWERED; the last word is empty for never."""
     yes, no, unknown = words
 
@@ -136,7 +155,10 @@ class ValidateStep(BuildStep):
         """Return the validator, the form of its requests, and the versions of its prompts."""
         build, recipe = self.build, self.build.recipe
         own, named = recipe.validation, self.named("validator")
-        validator, same_provider = build.model("validator", named), recipe.build.same_provider
+        validator, same_provider = (
+            build.model("validator", named),
+            recipe.build.same_provider,
+        )
         if writer := build.setting("generator", "generate"):
             generator = build.model("generator", writer)
             check_pair(generator, validator, same_provider=same_provider)
@@ -151,7 +173,9 @@ class ValidateStep(BuildStep):
     def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if the validator does not confirm them."""
         blind = self._prompt if self.values["blind"] else None
-        make = partial(Validator, recipe=self.build.recipe, rubric=self._rubric, blind=blind)
+        make = partial(
+            Validator, recipe=self.build.recipe, rubric=self._rubric, blind=blind
+        )
 
         async def work(model: Model, own: StepCalls) -> list[DraftItem]:
             return await own.ask_items(self.name, items, make(model=model).confirm)
@@ -190,20 +214,36 @@ class ProbeStep(BuildStep):
         """Return the items, dropped if both know them; the second gets what the first knew."""
         found = {item.id: item for item in items}
         for role in self.models if self.values["probe"] else ():
-            known = (one for one in found.values() if {*one.probe.values()} <= {one.answer})
-            probe = partial(self._probed, [item for item in known if item.state == "kept"])
-            found |= {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
-        names = ", ".join(str(self.values.get(one)).partition("@")[0] for one in self.models)
+            known = (
+                one for one in found.values() if {*one.probe.values()} <= {one.answer}
+            )
+            probe = partial(
+                self._probed, [item for item in known if item.state == "kept"]
+            )
+            found |= {
+                item.id: item for item in calls.run(self.name, self.spec(role), probe)
+            }
+        names = ", ".join(
+            str(self.values.get(one)).partition("@")[0] for one in self.models
+        )
         for item in [one for one in found.values() if one.state == "kept"]:
             if {*item.probe.values()} == {item.answer}:
-                found[item.id] = item.dropped(KNOWN, f"answered right without its text by {names}")
+                found[item.id] = item.dropped(
+                    KNOWN, f"answered right without its text by {names}"
+                )
         return list(found.values())
 
-    async def _probed(self, items: Items, model: Model, calls: StepCalls) -> list[DraftItem]:
+    async def _probed(
+        self, items: Items, model: Model, calls: StepCalls
+    ) -> list[DraftItem]:
         recipe, labels = self.build.recipe, self.build.recipe.labels
         language, version = recipe.language, f"probe#{recipe.probe_version[:12]}"
         prompt = Prompt(
-            name="probe", language=language, system="", user=recipe.probe, version=version
+            name="probe",
+            language=language,
+            system="",
+            user=recipe.probe,
+            version=version,
         )
         words = labels[core.YES], labels[core.NO], recipe.unknown
 
@@ -211,7 +251,9 @@ class ProbeStep(BuildStep):
             try:
                 said = await _own_answer(model, prompt, _case(item, recipe), ask, words)
             except JudgeError:
-                said = core.UNANSWERED  # three replies that say nothing: it does not know
+                said = (
+                    core.UNANSWERED
+                )  # three replies that say nothing: it does not know
             return replace(item, probe={**item.probe, model.spec: said})
 
         return await calls.ask_items("probe", items, one)
@@ -221,7 +263,9 @@ def assigned(items: Items, values: Values) -> list[DraftItem]:
     """Return the items with those who are to see a drawn share, and contested ones."""
     duties: dict[str, tuple[str, ...]] = {}
     if share := values["share"]:
-        reviewers, overlap, seed = (values[one] for one in ("reviewers", "overlap", "seed"))
+        reviewers, overlap, seed = (
+            values[one] for one in ("reviewers", "overlap", "seed")
+        )
         if not reviewers:
             what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
             raise UsageError(what)
@@ -232,7 +276,10 @@ def assigned(items: Items, values: Values) -> list[DraftItem]:
         overlap = OVERLAP * (len(reviewers) > 1) if overlap is None else overlap
         duties = sheets.assign(asked, reviewers, overlap, seed)
     return [
-        replace(item, review={"asked": [name for name, ids in duties.items() if item.id in ids]})
+        replace(
+            item,
+            review={"asked": [name for name, ids in duties.items() if item.id in ids]},
+        )
         for item in items
     ]
 
@@ -262,7 +309,9 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheet
             edit=item.question,
             reasons=(
                 *((CONTESTED,) if is_contested(item) else ()),
-                *dict.fromkeys(one["edited"] for one in verdicts_on(item) if one["edited"]),
+                *dict.fromkeys(
+                    one["edited"] for one in verdicts_on(item) if one["edited"]
+                ),
             ),
         )
         for item in items
@@ -270,7 +319,9 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheet
     return sheets.Sheet(name=name, items=rows, reviewer=reviewer)
 
 
-def accepted(items: Items, reviews: Sequence[Review], *, unreviewed: bool) -> list[DraftItem]:
+def accepted(
+    items: Items, reviews: Sequence[Review], *, unreviewed: bool
+) -> list[DraftItem]:
     """Return what the verdicts make of the items; with ``unreviewed`` those at hand suffice.
 
     Kept: confirmed or corrected. Dropped: unclear, bad language, disputed after three verdicts, or
@@ -286,7 +337,9 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
     item = replace(item, review={**item.review, "said": said})
     missing = len(reviewers_of(item)) - len(said)
     if missing > 0 and not unreviewed:
-        return item.pending("not_reviewed", f"{missing} of those asked have not answered")
+        return item.pending(
+            "not_reviewed", f"{missing} of those asked have not answered"
+        )
     if not said:
         nobody = "the validator's opinions differ, and nobody has decided"
         return item.dropped(CONTESTED, nobody) if is_contested(item) else item
@@ -311,10 +364,17 @@ def agreed(items: Items, recipe: Recipe) -> tuple[Agreement, ...]:
     """Return the agreement of those assigned at first, on all items and each type of question."""
     types, found = dict[str, str](), list[Review]()
     for item in items:
-        types[item.id] = recipe.type_of(item.review.get("question_before", item.question))
-        names, said = {name.casefold() for name in reviewers_of(item)}, verdicts_on(item)
+        types[item.id] = recipe.type_of(
+            item.review.get("question_before", item.question)
+        )
+        names, said = (
+            {name.casefold() for name in reviewers_of(item)},
+            verdicts_on(item),
+        )
         for one in [one for one in said if one["reviewer"].casefold() in names] or said:
-            found.append(Review(item=item.id, reviewer=one["reviewer"], verdict=one["verdict"]))
+            found.append(
+                Review(item=item.id, reviewer=one["reviewer"], verdict=one["verdict"])
+            )
     return agreement(found, types)
 
 
@@ -331,12 +391,16 @@ class ReviewStep(BuildStep):
             return build.folder.options(self.name)
         share = 0.0 if build.options.unreviewed else asks.share
         values = {
-            "reviewers": list(build.setting("reviewers", self.name) or ()) if share else [],
+            "reviewers": list(build.setting("reviewers", self.name) or ())
+            if share
+            else [],
             "share": share,
             "overlap": asks.overlap,
             "seed": asks.seed,
         }
-        assigned((), values)  # refuses reviewers who cannot do it, before anything is written
+        assigned(
+            (), values
+        )  # refuses reviewers who cannot do it, before anything is written
         return values
 
     def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
@@ -390,7 +454,11 @@ class AcceptStep(BuildStep):
         for one in found if found[0].items else ():
             for line in one.lines("item"):
                 build.say(f"accept: {one.group or 'all'}: {line}")
-        disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
+        disputed = [
+            item
+            for item in items
+            if item.state == "pending" and item.reason in DISPUTED
+        ]
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
             page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)

@@ -50,7 +50,11 @@ class Origin:
     @property
     def key(self) -> str:
         """Identify the article among all others, even after its file was moved."""
-        source = self.source if "://" in self.source else self.source.rstrip("/").rpartition("/")[2]
+        source = (
+            self.source
+            if "://" in self.source
+            else self.source.rstrip("/").rpartition("/")[2]
+        )
         return "\x1f".join((self.group, source, self.page))
 
     def item_id(self, language: str) -> str:
@@ -110,7 +114,9 @@ def drop_failed(items: Items) -> list[DraftItem]:
     They stay pending when no call succeeded at all, and where budget, time or user ended the work.
     """
     done = list(items)
-    for at, item in enumerate(items if any(one.state != "pending" for one in items) else ()):
+    for at, item in enumerate(
+        items if any(one.state != "pending" for one in items) else ()
+    ):
         if item.state == "pending" and item.reason in FAILURES:
             done[at] = replace(item, state="dropped", reason=f"failed_{item.reason}")
     return done
@@ -118,7 +124,9 @@ def drop_failed(items: Items) -> list[DraftItem]:
 
 def to_row(item: DraftItem) -> dict[str, object]:
     """Return an item as the JSON object of a step's file, without its empty fields."""
-    return {key: value for key, value in asdict(item).items() if value or key == "paragraph"}
+    return {
+        key: value for key, value in asdict(item).items() if value or key == "paragraph"
+    }
 
 
 def from_row(row: object) -> DraftItem:
@@ -174,7 +182,9 @@ class WorkFolder:
 
     def publish(self, step: str, items: Items, options: Values, source: str) -> None:
         """Put a step's rows in place; ``source`` is the hash of the rows they were made from."""
-        rows = "".join(f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items)
+        rows = "".join(
+            f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items
+        )
         record = {"options": dict(options), "input": source, "output": sha256(rows)}
         _write(self.file(step), f"{json.dumps(record, ensure_ascii=False)}\n{rows}")
 
@@ -200,7 +210,9 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
-        raise BuildError(f"{folder}: cannot be written ({error}); fix that and run again") from None
+        raise BuildError(
+            f"{folder}: cannot be written ({error}); fix that and run again"
+        ) from None
     with closing(lock):
         try:
             lock.execute("BEGIN EXCLUSIVE")

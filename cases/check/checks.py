@@ -27,12 +27,16 @@ MIN_FOR_BALANCE = 10  # the balance of fewer items says nothing
 YES_SHARE = (0.4, 0.6)
 LEAST_GRADE = 0.1
 BAR = 0.58  # the highest share of answers that a rule without the passage may give
-FEWEST_FOR_CUES = 150  # of fewer items the best of many words is above the bar by chance
+FEWEST_FOR_CUES = (
+    150  # of fewer items the best of many words is above the bar by chance
+)
 SURE = 2.33
 """Standard errors above one half at which a predictor is right by more than luck, one in 100."""
 TWINS = ("twin", "twin_id")
 LINKS = (*TWINS, "story_id")  # fields whose value says which items are about one story
-ONE_FACT = 0.7  # the least share of words in their order that twin passages have in common
+ONE_FACT = (
+    0.7  # the least share of words in their order that twin passages have in common
+)
 DIFFICULTY = "difficulty"
 DIFFICULTY_DATE = "difficulty_date"
 A_YEAR = 366  # days after which models are too old to tell what today's know
@@ -78,7 +82,9 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
         what = f"the word {shown(best)} in a question means {said}: that rule alone answers "
         what += f"{share:.0%} right, above {BAR:.0%}"
         seen = f"({counts[best, YES]} yes, {counts[best, NO]} no)"
-        yield warning(0, f"{what} {seen}; reword questions or add twins with the other answer")
+        yield warning(
+            0, f"{what} {seen}; reword questions or add twins with the other answer"
+        )
 
 
 def closed_book(subject: Subject) -> Iterator[Finding]:
@@ -103,7 +109,9 @@ def _worded(subject: Subject) -> list[_Worded]:
     if not subject.slice_.kind.words:
         return []
     cases = [case for case in subject.cases if case.label in (YES, NO)]
-    items = [(case, frozenset(map(str.casefold, words(case.question)))) for case in cases]
+    items = [
+        (case, frozenset(map(str.casefold, words(case.question)))) for case in cases
+    ]
     return items if len({case.label for case, _ in items}) > 1 else []
 
 
@@ -129,7 +137,9 @@ def _log_odds(slice_: Slice, items: Sequence[_Worded]) -> Mapping[int, float]:
 
 def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
     """Return in how many questions of each answer a word stands; with ``""`` how many there are."""
-    return Counter((word, str(case.label)) for case, own in items for word in ("", *own))
+    return Counter(
+        (word, str(case.label)) for case, own in items for word in ("", *own)
+    )
 
 
 def twins(subject: Subject) -> Iterator[Finding]:
@@ -150,7 +160,9 @@ def twins(subject: Subject) -> Iterator[Finding]:
                 continue  # two questions about one passage
             elif not ONE_FACT <= likeness < 1:
                 what = "are the same" if likeness == 1 else "differ in more than a fact"
-                message = f"the passages of the twins {shown(name)} (rows {rows}) {what}"
+                message = (
+                    f"the passages of the twins {shown(name)} (rows {rows}) {what}"
+                )
                 yield warning(pair[1].row, f"{message}; change one fact of one passage")
 
 
@@ -158,7 +170,10 @@ def unclustered(subject: Subject) -> Iterator[Finding]:
     """Find the field that joins items which the data set counts as independent."""
     for link in LINKS:
         linked = _linked(subject, link).values()
-        if any(len({subject.slice_.cluster_of(case) for case in some}) > 1 for some in linked):
+        if any(
+            len({subject.slice_.cluster_of(case) for case in some}) > 1
+            for some in linked
+        ):
             message = f"rows with one {link!r} are counted as independent"
             yield warning(0, f"{message}; say 'cluster: {link}' in dataset.yaml")
 
@@ -180,21 +195,28 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
     """Find that published models (``difficulty``), else recorded answers, are nearly all right."""
     if not subject.slice_.kind.answered:
         return
-    given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}
+    given = {
+        case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))
+    }
     known = []
     for row, text in given.items():
         share = float(text) if NUMBER.fullmatch(text) else -1.0
         if 0 <= share <= 1:
             known.append(share)
         else:
-            yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
+            yield error(
+                row,
+                f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1",
+            )
     who = f"published models are right, by the mean {DIFFICULTY!r},"
     if not known:
         who = "recorded answers are right"
         answered = (case for case in subject.cases if case.recorded is not None)
         known = [float(_is_right(subject.slice_, case)) for case in answered]
     if len(known) >= FEWEST_KNOWN and (mean := sum(known) / len(known)) > CEILING:
-        what = f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
+        what = (
+            f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
+        )
         yield warning(0, f"{what}{CEILING:.0%}; add items that a good model misses")
 
 
@@ -202,42 +224,68 @@ def _is_right(slice_: Slice, case: Case) -> bool:
     answer = case.recorded or ""
     if slice_.kind.words:
         said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))
-        verdict = Verdict(grade=UNANSWERED if isinstance(said, Invalid) else said, reason="")
+        verdict = Verdict(
+            grade=UNANSWERED if isinstance(said, Invalid) else said, reason=""
+        )
     else:
         verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
     return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
 
 
-def old_difficulty(subjects: Mapping[str, Subject], measured: date | None) -> Iterator[Finding]:
+def old_difficulty(
+    subjects: Mapping[str, Subject], measured: date | None
+) -> Iterator[Finding]:
     """Find a ``difficulty`` that models gave more than a year ago, or nobody knows when."""
-    rows = sum(bool(_value(case, DIFFICULTY)) for one in subjects.values() for case in one.cases)
+    rows = sum(
+        bool(_value(case, DIFFICULTY))
+        for one in subjects.values()
+        for case in one.cases
+    )
     today = datetime.now(UTC).date()
     if not rows or (measured and (today - measured).days <= A_YEAR):
         return
     since = f"is of {measured}, more than 12 months ago" if measured else "has no date"
     what = f"{DIFFICULTY!r} of {rows:,} rows {since}: it does not tell what today's models know"
-    yield warning(0, f"{what}; ask them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'")
+    yield warning(
+        0, f"{what}; ask them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'"
+    )
 
 
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
     """Find the declared languages without a gate of their own: nothing there stops an upgrade."""
     for code in subjects:
         if code in dataset.slices and not dataset.slices[code].thresholds:
-            yield warning(0, f"language {code!r} has no gates; add 'gates:' with a metric and bar")
+            yield warning(
+                0, f"language {code!r} has no gates; add 'gates:' with a metric and bar"
+            )
 
 
-def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
+def narrow_margins(
+    dataset: Dataset, subjects: Mapping[str, Subject]
+) -> Iterator[Finding]:
     """Find the gates on a change that so few items can never pass, even if no answer changes."""
     mine = [own for code, own in subjects.items() if code in dataset.slices]
     clusters = clusters_in((own.slice_, case) for own in mine for case in own.cases)
-    gates = [(code, dataset.slices[code].thresholds, len(some)) for code, some in clusters.items()]
+    gates = [
+        (code, dataset.slices[code].thresholds, len(some))
+        for code, some in clusters.items()
+    ]
     gates.append(("*", dataset.pooled, len(set().union(*clusters.values()))))
-    for code, threshold, count in ((code, one, n) for code, some, n in gates for one in some):
-        margin, change, where = threshold.max or 0.0, threshold.measure, f"{dataset.name}:{code}"
+    for code, threshold, count in (
+        (code, one, n) for code, some, n in gates for one in some
+    ):
+        margin, change, where = (
+            threshold.max or 0.0,
+            threshold.measure,
+            f"{dataset.name}:{code}",
+        )
         if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
             continue
         if margin == 0:
-            yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
+            yield warning(
+                0,
+                f"{where}: no number of items can show a {change} of 0; give a margin",
+            )
         elif count < smallest_n(margin):
             what = f"{plural(count, 'independent item')} can never show a {change} below {margin:g}"
             advice = f"it takes {smallest_n(margin):,}, or widen the margin"
@@ -264,7 +312,9 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
 }
 """What is checked in each slice."""
 
-DATASET_CHECKS: Mapping[str, Callable[[Dataset, Mapping[str, Subject]], Iterable[Finding]]] = {
+DATASET_CHECKS: Mapping[
+    str, Callable[[Dataset, Mapping[str, Subject]], Iterable[Finding]]
+] = {
     "gates": ungated,
     "margin": narrow_margins,
 }
@@ -274,9 +324,30 @@ DATED_CHECKS = {"old-difficulty": old_difficulty}
 """What is checked there of the date in ``check: {difficulty_date: …}``."""
 
 GONE = (
-    *("near-duplicate", "missing-field", "aliases", "look-alike", "normal-form", "spaces"),
-    *("quotes", "alphabet", "orthography", "repeated-fact", "function-word", "coarse-gold"),
-    *("missing-source", "stale", "amended-act", "question-type", "label-source", "raters"),
+    *(
+        "near-duplicate",
+        "missing-field",
+        "aliases",
+        "look-alike",
+        "normal-form",
+        "spaces",
+    ),
+    *(
+        "quotes",
+        "alphabet",
+        "orthography",
+        "repeated-fact",
+        "function-word",
+        "coarse-gold",
+    ),
+    *(
+        "missing-source",
+        "stale",
+        "amended-act",
+        "question-type",
+        "label-source",
+        "raters",
+    ),
     *("lone-label", "missing-fact", "breakdown"),
 )
 """Checks of earlier versions, which a ``dataset.yaml`` may still waive."""
@@ -297,7 +368,9 @@ class CheckResult:
     @property
     def lines(self) -> list[str]:
         """The findings in the order of files and rows."""
-        ordered = sorted(self.findings, key=lambda one: (str(one.file), one.row, one.line))
+        ordered = sorted(
+            self.findings, key=lambda one: (str(one.file), one.row, one.line)
+        )
         return [finding.line for finding in ordered]
 
     def add_slices(self, slices: Collection[Slice]) -> dict[str, Subject]:
@@ -318,7 +391,9 @@ class CheckResult:
     def add_dataset(self, dataset: Dataset) -> None:
         """Check a data set and its slices, without what it waives. Raises UsageError."""
         own = load_settings(dataset.folder / DATASET_FILE).part("check")
-        own.check_keys(("waive", DIFFICULTY_DATE, "stale_after"))  # the last is of earlier versions
+        own.check_keys(
+            ("waive", DIFFICULTY_DATE, "stale_after")
+        )  # the last is of earlier versions
         waive = own.part("waive")
         waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
         reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
@@ -333,9 +408,13 @@ class CheckResult:
         self.findings.update(findings(DATED_CHECKS, own.path, subjects, measured))
         self.findings.update(findings(DATASET_CHECKS, own.path, dataset, subjects))
         counts = Counter(finding.check for finding in self.findings)
-        self.findings = before | {one for one in self.findings if one.check not in reasons}
+        self.findings = before | {
+            one for one in self.findings if one.check not in reasons
+        }
         for name, reason in reasons.items():
-            self.waived.append(f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}")
+            self.waived.append(
+                f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}"
+            )
 
 
 def check_datasets(paths: Sequence[Path]) -> CheckResult:
@@ -346,10 +425,14 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
     for path in paths or [bundled]:
         below = sorted(path.rglob(DATASET_FILE)) if path.is_dir() else [path]
         if not below:
-            raise UsageError(f"{path}: no {DATASET_FILE} in this folder or below it; name another")
+            raise UsageError(
+                f"{path}: no {DATASET_FILE} in this folder or below it; name another"
+            )
         if below[0].name != DATASET_FILE:
             what = f"neither a folder nor a {DATASET_FILE}"
-            raise UsageError(f"{path}: {what}; say --as DATASET:LANG to check a data file")
+            raise UsageError(
+                f"{path}: {what}; say --as DATASET:LANG to check a data file"
+            )
         files |= dict.fromkeys(below)
     result = CheckResult()
     for file in files:
@@ -360,22 +443,34 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
 def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     """Check data files as items of ``DATASET:LANG``, without its gates. Raises UsageError."""
     if not paths:
-        raise UsageError(f"check: --as {as_}: no file given; name the data files to check")
+        raise UsageError(
+            f"check: --as {as_}: no file given; name the data files to check"
+        )
     name, colon, language = as_.partition(":")
     bundled = {path.parent.name: path for path in sorted(CASES.rglob(DATASET_FILE))}
     if name not in bundled:
-        raise UsageError(f"check: --as {shown(as_)}: no bundled dataset; {hint(name, bundled)}")
+        raise UsageError(
+            f"check: --as {shown(as_)}: no bundled dataset; {hint(name, bundled)}"
+        )
     if not colon:
         raise UsageError(f"check: --as {as_}: want DATASET:LANG, such as {name}:en")
     dataset = load_dataset(bundled[name])
     result = CheckResult()
-    result.add_slices([with_items(dataset, language, path).slices[language] for path in paths])
+    result.add_slices(
+        [with_items(dataset, language, path).slices[language] for path in paths]
+    )
     return result
 
 
 def findings(
-    checks: Mapping[str, Callable[..., Iterable[Finding]]], file: Path, *subjects: object
+    checks: Mapping[str, Callable[..., Iterable[Finding]]],
+    file: Path,
+    *subjects: object,
 ) -> list[Finding]:
     """Return what these checks find in subjects, with the names of check and file, in no order."""
-    found = ((name, finding) for name, check in checks.items() for finding in check(*subjects))
+    found = (
+        (name, finding)
+        for name, check in checks.items()
+        for finding in check(*subjects)
+    )
     return [replace(finding, check=name, file=file) for name, finding in found]

@@ -35,7 +35,9 @@ AROUND = 12  # characters shown on either side of an invisible one
 
 # Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
 _GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
-TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(_GREEK)
+TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(
+    _GREEK
+)
 """Cyrillic and Greek letters that are drawn like Latin ones."""
 TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
 """Latin letters that are drawn like Cyrillic or Greek ones."""
@@ -88,7 +90,9 @@ def read_subject(slice_: Slice) -> Subject:
         question, context = case.question[:LOOKED_AT], case.context[:LOOKED_AT]
         golds = tuple(gold[:LOOKED_AT] for gold in case.golds)
         recorded = case.recorded and case.recorded[:LOOKED_AT]
-        cut = replace(case, question=question, context=context, golds=golds, recorded=recorded)
+        cut = replace(
+            case, question=question, context=context, golds=golds, recorded=recorded
+        )
         cases.append(cut)
     return Subject(slice_=slice_, cases=tuple(cases), ids=ids)
 
@@ -109,7 +113,9 @@ def asked(subject: Subject) -> Iterator[tuple[int, str, str]]:
 def written(subject: Subject) -> Iterator[tuple[int, str, str]]:
     """Yield row, name and text of all that people wrote: questions, contexts and golds."""
     yield from asked(subject)
-    yield from ((case.row, "gold", gold) for case in subject.cases for gold in case.golds)
+    yield from (
+        (case.row, "gold", gold) for case in subject.cases for gold in case.golds
+    )
 
 
 def repeats(subject: Subject, *, contradicting: bool) -> Iterator[Finding]:
@@ -163,8 +169,12 @@ def leaks(subject: Subject) -> Iterator[Finding]:
             form = _TOKEN.findall(_folded(gold))
             enough = sum(len(word) for word in form if word.isalpha()) >= FEWEST_LETTERS
             if enough and f" {' '.join(form)} " in question:
-                what = f"gold {shown(gold)} stands in the question {shown(case.question)}"
-                yield warning(case.row, f"{what}; reword the question or drop this form")
+                what = (
+                    f"gold {shown(gold)} stands in the question {shown(case.question)}"
+                )
+                yield warning(
+                    case.row, f"{what}; reword the question or drop this form"
+                )
                 break
 
 
@@ -175,7 +185,9 @@ def ids(subject: Subject) -> Iterator[Finding]:
     if 0 < len(bare) < len(given):
         rows = first_of([str(row) for row in bare], 5)
         what = f"{len(bare)} of {len(given)} rows have no id ({rows}): theirs comes "
-        yield warning(bare[0], f"{what}from the content and changes with it; give every row one")
+        yield warning(
+            bare[0], f"{what}from the content and changes with it; give every row one"
+        )
     odd = {row: id_ for row, id_ in given.items() if id_ and not GOOD_ID.fullmatch(id_)}
     if odd:
         what = f"{len(odd)} of {len(given)} ids are replaced by hashes, such as "
@@ -186,14 +198,21 @@ def ids(subject: Subject) -> Iterator[Finding]:
 def loose_golds(subject: Subject) -> Iterator[Finding]:
     """Find the forms that a sentence without an answer meets, or that lack another form's unit."""
     slice_, language = subject.slice_, language_of(subject.slice_.language)
-    if not language or not slice_.kind.by_rubric or slice_.kind.rated or not slice_.kind.answered:
+    if (
+        not language
+        or not slice_.kind.by_rubric
+        or slice_.kind.rated
+        or not slice_.kind.answered
+    ):
         return
     for case in subject.cases:
         forms = [gold for gold in case.golds if not gold.startswith(MARKS)]
         text = Answer(replace(case, golds=tuple(forms)), " | ".join(language.empty))
         gold = text.forms[0].quantity if text.forms else None
         known = (gold.values[0], *(gold.limits or ())) if gold and gold.unit else ()
-        for number in known and {one.bare_number for one in text.forms}.intersection(known):
+        for number in known and {one.bare_number for one in text.forms}.intersection(
+            known
+        ):
             message = f"form {number:.15g} lacks the gold's unit, so that any unit passes; drop it"
             yield error(case.row, message)
         if not any(next(find_matches(form, text), None) for form in text.forms):
@@ -221,13 +240,17 @@ def overlap(subject: Subject) -> Iterator[Finding]:
     for case in subject.cases:
         question, golds, stems = _compared(case)
         found = []
-        for name, (asked_of_judges, others, their_stems) in _labelled(subject.slice_.language):
+        for name, (asked_of_judges, others, their_stems) in _labelled(
+            subject.slice_.language
+        ):
             enough = max(FEWEST_STEMS, SHARED * min(len(stems), len(their_stems)))
             alike = golds & others and len(stems & their_stems) >= enough
             found += [name] if alike or question == asked_of_judges else []
         if found:
             what = f"{shown(case.question)} is also asked of judges, in {', '.join(found[:3])}; "
-            advice = "keep it in one of the two, or the judge is measured where it decides"
+            advice = (
+                "keep it in one of the two, or the judge is measured where it decides"
+            )
             yield warning(case.row, what + advice)
 
 
@@ -246,7 +269,9 @@ def _labelled(language: str) -> tuple[tuple[str, _Compared], ...]:
 
 def _compared(case: Case) -> _Compared:
     language = language_of(case.language)
-    found = set(_TOKEN.findall(_folded(case.question))) - (language.stops if language else set())
+    found = set(_TOKEN.findall(_folded(case.question))) - (
+        language.stops if language else set()
+    )
     golds = frozenset(map(_flat, case.golds))
     return _flat(case.question), golds, frozenset(word[:STEM] for word in found)
 
@@ -258,14 +283,18 @@ def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
     Greek letters that look like nothing else are symbols (``TNFα``) and no fault.
     """
     for word in () if text.isascii() else words(text):
-        found = Counter(script for letter in word for script in SCRIPTS if has(script, letter))
+        found = Counter(
+            script for letter in word for script in SCRIPTS if has(script, letter)
+        )
         if len(found) < 2:
             continue
         host, guest = (script for script, _ in found.most_common(2))
         if found[host] == found[guest] and guest == home:
             host, guest = guest, host
         odd = "".join(letter for letter in word if has(guest, letter))
-        symbols = not set(odd) <= TWINS | TWINNED or (host == "Greek" and found[host] < 3)
+        symbols = not set(odd) <= TWINS | TWINNED or (
+            host == "Greek" and found[host] < 3
+        )
         if "Greek" not in found or not symbols:
             yield word, odd
 
@@ -280,7 +309,9 @@ def mixed_scripts(subject: Subject) -> Iterator[Finding]:
             same = bare <= TWINS or bare <= TWINNED
             letter = f"U+{ord(odd[0]):04X} ({unicodedata.name(odd[0], 'no name')})"
             what = f"word {shown(word)} in the {where} mixes scripts: {letter}; "
-            yield (error if same else warning)(row, f"{what}retype the word on one keyboard")
+            yield (error if same else warning)(
+                row, f"{what}retype the word on one keyboard"
+            )
 
 
 def invisible(subject: Subject) -> Iterator[Finding]:
@@ -288,7 +319,9 @@ def invisible(subject: Subject) -> Iterator[Finding]:
     say = error if language_of(subject.slice_.language) else warning
     for row, where, text in written(subject):
         marks = INVISIBLE.finditer(text)
-        found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
+        found = next(
+            (mark for mark in marks if not _is_emoji(text, mark.start())), None
+        )
         if found:
             near = shown(text[max(0, found.start() - AROUND) : found.end() + AROUND])
             name = unicodedata.name(found[0], "a control character")
@@ -314,9 +347,13 @@ def other_language(subject: Subject) -> Iterator[Finding]:
             yield error(row, f"the {where} has {what}")
             continue
         bare = words(_QUOTED.sub(" ", text))  # without what it quotes
-        small = {word for word in bare if not word[0].isupper()}  # titles may be left as they are
+        small = {
+            word for word in bare if not word[0].isupper()
+        }  # titles may be left as they are
         small |= {word.casefold() for word in bare[:1]}
-        best, mine, theirs = own.rival(small) if len(bare) >= FEWEST_WORDS else ("", 0, 0)
+        best, mine, theirs = (
+            own.rival(small) if len(bare) >= FEWEST_WORDS else ("", 0, 0)
+        )
         if theirs >= max(3, mine + 2):
             what = f"the {where} looks like {best!r}: {theirs} frequent words of that language "
             what += f"alone against {mine} of {own.code!r} in {shown(text)}; "

@@ -84,7 +84,11 @@ class PublicFile:
                 target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
                 write_whole(target, [body])
         how = "already there" if there else f"fetched from {source}"
-        found = "" if sha256 else f", SHA-256 {hashlib.sha256(body).hexdigest()} (pinned nowhere)"
+        found = (
+            ""
+            if sha256
+            else f", SHA-256 {hashlib.sha256(body).hexdigest()} (pinned nowhere)"
+        )
         return f"{target}: {how}, {len(body):,} bytes{found}, licence {self.licence}"
 
     def fault_of(self, body: bytes, sha256: str) -> str:
@@ -92,7 +96,9 @@ class PublicFile:
         start = body[:HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
         if not start:
             return "empty"
-        if known := next((what for mark, what in BEGINNINGS.items() if start.startswith(mark)), ""):
+        if known := next(
+            (what for mark, what in BEGINNINGS.items() if start.startswith(mark)), ""
+        ):
             return known
         is_list = start.startswith(b"[")
         head = start if is_list else start.splitlines()[0]
@@ -154,7 +160,9 @@ def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -
         trust_env=not is_loopback(url),
         follow_redirects=True,
         max_redirects=MAX_REDIRECTS,
-        event_hooks={"request": [lambda request: check_redirect(url, f"{request.url}")]},
+        event_hooks={
+            "request": [lambda request: check_redirect(url, f"{request.url}")]
+        },
     )
     try:
         with client, client.stream("GET", url) as response:
@@ -175,11 +183,15 @@ def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -
         refuse(f"not an address ({error}); {hint}")
     except (httpx2.ConnectTimeout, httpx2.ConnectError, httpx2.ProxyError) as error:
         reason = one_line(mask(str(error))) or "no answer"
-        refuse(f"cannot be reached ({reason}); check the network and HTTPS_PROXY, then try again")
+        refuse(
+            f"cannot be reached ({reason}); check the network and HTTPS_PROXY, then try again"
+        )
     except httpx2.HTTPError as error:
         silent = isinstance(error, httpx2.TimeoutException)
         lost = f"{'no data in time' if silent else 'the line broke'}; try again"
-        refuse(next((what for part, what in REDIRECTS.items() if part in str(error)), lost))
+        refuse(
+            next((what for part, what in REDIRECTS.items() if part in str(error)), lost)
+        )
 
 
 def check_redirect(source: str, target: str) -> None:
@@ -230,7 +242,9 @@ LabelledRows = tuple[list[Mapping[str, object]], Mapping[str, int]]
 def load_labelled_sets() -> Mapping[str, LabelledSet]:
     """Return the bundled labelled sets by name."""
     found = {}
-    for name, entry in cast("Mapping[str, dict[str, Any]]", load_yaml(LABELLED_SETS)).items():
+    for name, entry in cast(
+        "Mapping[str, dict[str, Any]]", load_yaml(LABELLED_SETS)
+    ).items():
         golds = entry.pop("golds", None)
         own = PublicFile(name=f"{name} golds", **golds) if golds else None
         found[name] = LabelledSet(name=name, golds=own, **entry)
@@ -247,14 +261,24 @@ def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
         return read_csv(path, text, separator, literal=literal)
 
     table = read(folder / one.file, literal=bool(one.literal_quotes))
-    found = labelled_rows(one, table, read(folder / one.golds.file) if one.golds else None)
+    found = labelled_rows(
+        one, table, read(folder / one.golds.file) if one.golds else None
+    )
     write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found[0]))
     return found
 
 
-def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) -> LabelledRows:
+def labelled_rows(
+    one: LabelledSet, table: Table, golds: Table | None = None
+) -> LabelledRows:
     """Return a table's answers as a judged data set has them. Raises UsageError with the row."""
-    columns = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
+    columns = (
+        one.question,
+        *one.answers,
+        *one.answers.values(),
+        *one.raters,
+        *one.leave_out,
+    )
     elsewhere = {
         cells[one.question] or "": _forms(one, cells)
         for _, cells in (_cells(golds, (one.question, one.gold)) if golds else ())
@@ -267,7 +291,11 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
         out = f"{gone[0]} {cells[gone[0]]}" if gone else ""
         for column, label_column in one.answers.items():
             answer = cells[column]
-            label = "" if out or answer is None else _label(one, table, row, cells, label_column)
+            label = (
+                ""
+                if out or answer is None
+                else _label(one, table, row, cells, label_column)
+            )
             lacking = {
                 out: bool(out),
                 "no answer": answer is None,
@@ -278,13 +306,20 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
             if why := next((what for what, lacks in lacking.items() if lacks), ""):
                 left_out[why] += 1
                 continue
-            made = {"question": question, "gold": forms, "predicted_answer": answer, "label": label}
+            made = {
+                "question": question,
+                "gold": forms,
+                "predicted_answer": answer,
+                "label": label,
+            }
             for number, rater in enumerate(one.raters, 1):
                 made[f"label_{number}"] = _label(one, table, row, cells, rater)
             made |= {"language": one.language, "label_source": f"people ({one.name})"}
             rows.append(made)
     if not rows:
-        raise UsageError(f"{table.path}: no labelled answer in it; left out: {dict(left_out)}")
+        raise UsageError(
+            f"{table.path}: no labelled answer in it; left out: {dict(left_out)}"
+        )
     return rows, left_out
 
 
@@ -300,12 +335,16 @@ def _cells(table: Table, columns: Iterable[str]) -> Iterator[tuple[TableRow, Cel
             value = row.values.get(normal(column))
             text = str(value).lower() if isinstance(value, bool) else value
             if text is not None and not isinstance(text, str):
-                raise table.problem(row, normal(column), f"want text, got {shown(value)}")
+                raise table.problem(
+                    row, normal(column), f"want text, got {shown(value)}"
+                )
             cells[column] = text if text is None else str(text)
         yield row, cells
 
 
-def _label(one: LabelledSet, table: Table, row: TableRow, cells: Cells, column: str) -> str:
+def _label(
+    one: LabelledSet, table: Table, row: TableRow, cells: Cells, column: str
+) -> str:
     text = (cells[column] or "").strip()
     if text.casefold() in NO_LABEL:
         return ""

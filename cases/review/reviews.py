@@ -100,7 +100,11 @@ def issue(sheet: Sheet, asked: Asked, folder: Path) -> tuple[Path, ...]:
     value = {
         "sheets": list(dict.fromkeys((*old["sheets"], sheet.digest))),
         "items": {
-            item: {name: value for name, value in asdict(one).items() if value or name in needed}
+            item: {
+                name: value
+                for name, value in asdict(one).items()
+                if value or name in needed
+            }
             for item, one in {**old["items"], **asked}.items()
         },
     }
@@ -117,7 +121,9 @@ def load_issued(path: Path) -> Issued:
     try:
         return msgspec.convert(parse_json(read_text(path)), Issued)
     except ValueError:
-        raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
+        raise UsageError(
+            f"{path}: not what `qagate review` writes; write the form again"
+        ) from None
 
 
 def read_issued(path: Path, files: Iterable[Path]) -> tuple[Asked, tuple[Review, ...]]:
@@ -140,7 +146,9 @@ def read_rows(paths: Iterable[Path]) -> Iterator[Review]:
     for path in paths:
         read = readers.get(path.suffix.lower())
         if read is None:
-            what = "a review ends in .json (saved by the form) or .csv; give one of these"
+            what = (
+                "a review ends in .json (saved by the form) or .csv; give one of these"
+            )
             raise UsageError(f"{path}: {what}")
         for row in read(path):
             said = {name: getattr(row, name).strip() for name in _TYPED}
@@ -181,13 +189,17 @@ def _from_json(path: Path) -> Iterator[Review]:
     try:
         saved = msgspec.convert(parse_json(read_text(path)), _Saved)
     except ValueError as error:
-        raise UsageError(f"{path}: {error}; give the file as the form saved it") from None
+        raise UsageError(
+            f"{path}: {error}; give the file as the form saved it"
+        ) from None
     same = {"reviewer": saved["reviewer"], "sheet": saved["sheet"]}
     for number, row in enumerate(saved["rows"], 1):
         yield replace(row, source=f"{path}: row {number}", **same)
 
 
-def check_rows(rows: Iterable[Review], allowed: Mapping[str, Sequence[str]]) -> tuple[Review, ...]:
+def check_rows(
+    rows: Iterable[Review], allowed: Mapping[str, Sequence[str]]
+) -> tuple[Review, ...]:
     """Return rows as reviews, each once, with the answers in ``allowed`` (``Sheet.allowed``).
 
     Raises UsageError naming file, row and column, also for a reviewer who contradicts himself.
@@ -198,7 +210,9 @@ def check_rows(rows: Iterable[Review], allowed: Mapping[str, Sequence[str]]) -> 
         if fault := next(_faults(row, choices), None):
             raise UsageError("{}, column {!r}: {}".format(row.source, *fault))
         name = " ".join(unicodedata.normalize("NFC", row.reviewer).split())
-        review = replace(row, reviewer=name, verdict=choices.get(row.verdict.casefold(), ""))
+        review = replace(
+            row, reviewer=name, verdict=choices.get(row.verdict.casefold(), "")
+        )
         before = found.setdefault((row.item, name.casefold()), review)
         if (before.verdict, before.edited) != (review.verdict, review.edited):
             raise UsageError(
@@ -259,7 +273,9 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
         edited = _majority(edits)
         verdict = verdict if edited or not edits else ""
         agreed = [one for one in said if one.verdict == verdict]
-        found[item] = Settled(verdict=verdict, edited=edited, reviews=said, agreed=agreed)
+        found[item] = Settled(
+            verdict=verdict, edited=edited, reviews=said, agreed=agreed
+        )
     return found
 
 
@@ -301,7 +317,11 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
     found: dict[str, Adjudication] = {}
     text = read_text(path).split("\n")
     for settings in load_entries(path, "verdicts", (*_KEYS, *_AUDIT), _KEYS[:4]):
-        lines, line, given = settings.values.lines, settings.values.line, settings.text("verdict")
+        lines, line, given = (
+            settings.values.lines,
+            settings.values.line,
+            settings.text("verdict"),
+        )
         digest, label = settings.text("digest"), given.strip().upper()
         if not re.fullmatch(r"[0-9a-f]{32}", digest):
             what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"

@@ -84,7 +84,10 @@ class Sheet:
     def digest(self) -> str:
         """Identify this sheet by a hash of its items, to 16 digits."""
         asked = [(item.edit, *pair) for item in self.items for pair in item.asked]
-        rows = [[id_, edit, *([q.text, *q.keys] if q.text else [])] for edit, id_, q in asked]
+        rows = [
+            [id_, edit, *([q.text, *q.keys] if q.text else [])]
+            for edit, id_, q in asked
+        ]
         return digest(rows)[:16]
 
     @property
@@ -102,7 +105,9 @@ def verdict_question(kind: str) -> Question:
 def load_criteria(path: Path) -> tuple[Question, ...]:
     """Return a file's criteria as questions. Raises UsageError naming file, line and key."""
     found = dict[str, Question]()
-    for settings in load_entries(path, "criteria", _CRITERION_KEYS, _CRITERION_KEYS[:2]):
+    for settings in load_entries(
+        path, "criteria", _CRITERION_KEYS, _CRITERION_KEYS[:2]
+    ):
         name, scale = settings.text("name"), settings.text("scale", "1..7")
         if not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
             what = f"one line of 1 to {LONGEST_NAME} characters is needed, not {shown(name)}"
@@ -121,7 +126,9 @@ def load_criteria(path: Path) -> tuple[Question, ...]:
             what = f"name {shown(name)} stands twice; names must differ"
             raise problem(path, settings.values.line, what)
     if not found:
-        raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
+        raise problem(
+            path, 1, "a YAML list of criteria is needed: each begins with '- name: '"
+        )
     return tuple(found.values())
 
 
@@ -144,10 +151,14 @@ def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
         members[groups[item]].append(item)
     count = min(count, len(groups))
     whole = {name: count * len(some) // len(groups) for name, some in members.items()}
-    rest = sorted(members, key=lambda name: (-(count * len(members[name]) % len(groups)), name))
+    rest = sorted(
+        members, key=lambda name: (-(count * len(members[name]) % len(groups)), name)
+    )
     for name in rest[: count - sum(whole.values())]:
         whole[name] += 1
-    return frozenset(item for name, some in members.items() for item in some[: whole[name]])
+    return frozenset(
+        item for name, some in members.items() for item in some[: whole[name]]
+    )
 
 
 def assign(
@@ -171,11 +182,17 @@ def assign(
         raise UsageError(what)
     shared = draw(groups, round(overlap * len(groups)), seed)
     given: dict[str, set[str]] = {name: set() for name in reviewers}
-    for item in sorted(groups, key=lambda item: (groups[item], _rank(seed, "assign", item))):
-        by_load = sorted(given, key=lambda name: (len(given[name]), _rank(seed, item, name)))
+    for item in sorted(
+        groups, key=lambda item: (groups[item], _rank(seed, "assign", item))
+    ):
+        by_load = sorted(
+            given, key=lambda name: (len(given[name]), _rank(seed, item, name))
+        )
         for name in by_load[: 2 if item in shared else 1]:
             given[name].add(item)
-    return {name: tuple(item for item in groups if item in given[name]) for name in given}
+    return {
+        name: tuple(item for item in groups if item in given[name]) for name in given
+    }
 
 
 def _rank(seed: int, *parts: str) -> bytes:
@@ -196,43 +213,68 @@ def texts_in(language: str) -> Mapping[str, Mapping[str, str]]:
     known = {path.stem for path in (FOLDER / "texts").glob("*.yaml")}
     language = language if language in known else FALLBACK
     settings = load_settings(FOLDER / "texts" / f"{language}.yaml")
-    parts = {one: settings.part(one) for one in ("form", "titles", "verdicts", "reasons", "rules")}
-    words = {name: {key: one.text(key) for key in one.values} for name, one in parts.items()}
+    parts = {
+        one: settings.part(one)
+        for one in ("form", "titles", "verdicts", "reasons", "rules")
+    }
+    words = {
+        name: {key: one.text(key) for key in one.values} for name, one in parts.items()
+    }
     return {**words, "form": {"lang": language, **words["form"]}}
 
 
 def form_page(sheet: Sheet) -> str:
     """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
-    script, style = ((FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css"))
-    rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
+    script, style = (
+        (FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css")
+    )
+    rubrics = list(
+        dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric)
+    )
     screens = groupby(sheet.items, lambda one: one.pair or one.id)
     data = {
         "rubrics": rubrics,
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
-        "texts": {item.language: texts_in(item.language)["form"] for item in sheet.items},
+        "texts": {
+            item.language: texts_in(item.language)["form"] for item in sheet.items
+        },
         "items": [_screen(list(items), rubrics) for _, items in screens],
     }
-    own = {"script": script, "style": style, "policy": output.content_policy(script, style)}
+    own = {
+        "script": script,
+        "style": style,
+        "policy": output.content_policy(script, style),
+    }
     return filled_template(FOLDER / "form.html.j2", html=True, data=data, **own)
 
 
 def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]:
     """Return an item, or both answers of a pair, as the form's script takes them."""
     item, texts = items[0], texts_in(items[0].language)
-    fields = [(texts["titles"].get(one, visible(one)), text) for one, text in item.fields.items()]
+    fields = [
+        (texts["titles"].get(one, visible(one)), text)
+        for one, text in item.fields.items()
+    ]
     asked = [(id_, visible(one.text), one) for id_, one in item.asked]
     if items[1:]:  # the last field is the answer, the others are alike
         title = fields.pop()[0]
         names = [f"{title} {number}" for number, _ in enumerate(items, start=1)]
         fields += zip(names, ([*one.fields.values()][-1] for one in items), strict=True)
-        asked = [(one.id, name, one.questions[0]) for name, one in zip(names, items, strict=True)]
+        asked = [
+            (one.id, name, one.questions[0])
+            for name, one in zip(names, items, strict=True)
+        ]
     return {
         "id": asked[0][0],  # text and comment are kept with the first question
         "language": item.language,
-        "note": visible("; ".join(texts["reasons"].get(one, one) for one in item.reasons)),
-        "rules": "\n".join(texts["rules"][one.kind] for one in item.questions if one.kind),
+        "note": visible(
+            "; ".join(texts["reasons"].get(one, one) for one in item.reasons)
+        ),
+        "rules": "\n".join(
+            texts["rules"][one.kind] for one in item.questions if one.kind
+        ),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [{"title": title, "text": visible(text)} for title, text in fields],
         "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
@@ -241,7 +283,11 @@ def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]
                 "id": id_,
                 "text": text,
                 "choices": [
-                    {"value": value, "key": key, "label": texts["verdicts"].get(value, value)}
+                    {
+                        "value": value,
+                        "key": key,
+                        "label": texts["verdicts"].get(value, value),
+                    }
                     for value, key in one.keys.items()
                 ],
             }
@@ -268,9 +314,17 @@ def csv_twin(sheet: Sheet) -> str:
     """Return the items as CSV, a row each, with empty columns for what reviewers fill in."""
     titles = dict.fromkeys(title for item in sheet.items for title in item.fields)
     questions = [one for item in sheet.items for one in item.questions]
-    asked = dict.fromkeys(f"{RATE}{one.name}" if one.name else "verdict" for one in questions)
+    asked = dict.fromkeys(
+        f"{RATE}{one.name}" if one.name else "verdict" for one in questions
+    )
     edits = ["to_edit"] if any(item.edit is not None for item in sheet.items) else []
-    header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
+    header = [
+        "item",
+        "language",
+        *(f"shown: {title}" for title in titles),
+        "why",
+        "rules",
+    ]
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
         own = texts_in(item.language)
@@ -279,18 +333,28 @@ def csv_twin(sheet: Sheet) -> str:
             low, *_, high = one.keys
             by_criterion = f"{one.name} ({low} to {high}): {one.text}"
             rules.append(by_criterion if one.name else own["rules"][one.kind])
-        row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
+        row = [
+            item.id,
+            item.language,
+            *(item.fields.get(title, "") for title in titles),
+        ]
         why = "; ".join(own["reasons"].get(reason, reason) for reason in item.reasons)
         row += [why, "\n".join(rules), *([item.edit or ""] if edits else [])]
         verdicts = (" | ".join(one.keys) for one in item.questions if not one.name)
-        rows.append([*row, next(verdicts, ""), *[""] * (len(asked) + 2), sheet.reviewer])
+        rows.append(
+            [*row, next(verdicts, ""), *[""] * (len(asked) + 2), sheet.reviewer]
+        )
     return spreadsheet_text(rows)
 
 
 def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:
     """Return rows as the text of a CSV file for a spreadsheet, every text made safe by ``cell``."""
-    cells = ([mask(one) if isinstance(one, str) else str(one) for one in row] for row in rows)
-    return output.BOM + "".join(output.sheet_lines(map(output.cell, row) for row in cells))
+    cells = (
+        [mask(one) if isinstance(one, str) else str(one) for one in row] for row in rows
+    )
+    return output.BOM + "".join(
+        output.sheet_lines(map(output.cell, row) for row in cells)
+    )
 
 
 def visible(text: str) -> str:

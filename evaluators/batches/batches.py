@@ -12,7 +12,14 @@ from typing import Any
 
 from evaluators import core
 from evaluators.batches import waves
-from evaluators.core import CallError, FatalError, Reply, Request, StoppedError, TransientError
+from evaluators.core import (
+    CallError,
+    FatalError,
+    Reply,
+    Request,
+    StoppedError,
+    TransientError,
+)
 from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
@@ -35,9 +42,13 @@ COLLECT = waves.BatchSettings(wait=0.0)
 """For a run without --batch: replies of earlier batches are fetched if they are there."""
 
 
-def find_batches(settings: waves.BatchSettings | None, caller: Caller) -> "Batches | None":
+def find_batches(
+    settings: waves.BatchSettings | None, caller: Caller
+) -> "Batches | None":
     """Return the batches of a run; None if it begins none and the ledger has none open."""
-    if settings is None and not any(one.is_open for one in waves.waves_in(caller.ledger).values()):
+    if settings is None and not any(
+        one.is_open for one in waves.waves_in(caller.ledger).values()
+    ):
         return None
     return Batches(caller, settings)
 
@@ -97,9 +108,13 @@ class Batches(Detour):
         self._settings = settings or COLLECT
         self._done = self._failed = 0  # calls of this run's batches
         self._cost = core.Usage()  # of these
-        self._out: dict[str, tuple[int, int, int]] = {}  # by wave: calls, those done and failed
+        self._out: dict[
+            str, tuple[int, int, int]
+        ] = {}  # by wave: calls, those done and failed
         self._until: float | None = None  # when batches are no longer waited for
-        self._of_key: dict[str, waves.Wave] = {}  # open waves by the keys of their calls
+        self._of_key: dict[
+            str, waves.Wave
+        ] = {}  # open waves by the keys of their calls
         self._known: list[str] = []  # the providers' ids of all waves
         self._loaded_at = float("-inf")
         self._items: dict[int, Meter] = {}
@@ -126,7 +141,12 @@ class Batches(Detour):
             self._stir()
 
     async def reply(
-        self, model: core.Model, request: Request, row: partial[PaidReply], *, urgent: bool
+        self,
+        model: core.Model,
+        request: Request,
+        row: partial[PaidReply],
+        *,
+        urgent: bool,
     ) -> Reply | None:
         """Return the reply once kept; None to call directly. Raises a CallError for no reply."""
         async with self._loading:
@@ -141,13 +161,19 @@ class Batches(Detour):
         if not (takes or key in self._of_key):
             return None
         assert isinstance(model, LazyModel)  # no other has batches
-        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
-        call = ParkedCall(model=model, request=request, row=row, sender=self._sender, future=future)
+        future: asyncio.Future[Reply | None] = (
+            asyncio.get_running_loop().create_future()
+        )
+        call = ParkedCall(
+            model=model, request=request, row=row, sender=self._sender, future=future
+        )
         if self._until is None:
             wait = NEVER if self._settings.wait is None else self._settings.wait
             self._until = asyncio.get_running_loop().time() + wait
         if key not in self._of_key and self._halted is None:
-            call.reserved = await self._sender.reserve(model, request, urgent=urgent, batch=True)
+            call.reserved = await self._sender.reserve(
+                model, request, urgent=urgent, batch=True
+            )
         if self._halted is not None:
             raise self._halted
         self._add(call)
@@ -173,7 +199,9 @@ class Batches(Detour):
         """Return in a few words what is waited for; empty without any batch."""
         if not self._out:
             return ""
-        calls, done, failed = (sum(column) for column in zip(*self._out.values(), strict=True))
+        calls, done, failed = (
+            sum(column) for column in zip(*self._out.values(), strict=True)
+        )
         head = "a batch" if len(self._out) == 1 else f"{len(self._out):,} batches"
         queued, paid = max(0, calls - done - failed), self._cost
         known = part_of_cost(paid.known) if paid.cost is None else money(paid.known)
@@ -195,7 +223,9 @@ class Batches(Detour):
             self._parked.append(call)
         else:
             if wave.id not in self._live:
-                poller = waves.BatchPoller(wave, call.model.batches(), self._ledger, self._settings)
+                poller = waves.BatchPoller(
+                    wave, call.model.batches(), self._ledger, self._settings
+                )
                 self._live[wave.id] = live = LiveWave(poller=poller)
                 live.task = self._begin(self._attend(live))
             self._live[wave.id].calls[call.key] = call
@@ -242,7 +272,9 @@ class Batches(Detour):
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             self._fail([call for call in calls if call.key not in self._of_key], error)
 
-    async def _plan(self, model: BatchedModel, calls: Sequence[ParkedCall]) -> LiveWave | None:
+    async def _plan(
+        self, model: BatchedModel, calls: Sequence[ParkedCall]
+    ) -> LiveWave | None:
         """Return a wave of the calls that no other run makes; it is in the ledger, and held."""
         async with self._planning, waves.held(self._ledger, PLANNING):
             self._load()
@@ -251,7 +283,9 @@ class Batches(Detour):
             if free:
                 keys, now = tuple(call.key for call in free), time.time()
                 name = digest([now, os.getpid(), *keys])
-                wave = waves.Wave(id=name, spec=model.spec, at=now, calls=len(keys), keys=keys)
+                wave = waves.Wave(
+                    id=name, spec=model.spec, at=now, calls=len(keys), keys=keys
+                )
                 poller = waves.BatchPoller(wave, model, self._ledger, self._settings)
                 live = LiveWave(poller=poller, calls={call.key: call for call in free})
                 self._ledger.store.take([name])  # before any other run can see it
@@ -275,7 +309,9 @@ class Batches(Detour):
             mine = store.take([call.key for call in group])
             for key in mine:
                 store.give_back(key)
-            kept = await asyncio.gather(*(self._ledger.find(call.key) for call in group))
+            kept = await asyncio.gather(
+                *(self._ledger.find(call.key) for call in group)
+            )
             for call, reply in zip(group, kept, strict=True):
                 if reply is not None:
                     call.end(reply)
@@ -291,7 +327,11 @@ class Batches(Detour):
             if self._halted is not None:
                 await live.poller.give_up()
                 raise self._halted
-            same = (one for one in self._live.values() if one.poller.spec == live.poller.spec)
+            same = (
+                one
+                for one in self._live.values()
+                if one.poller.spec == live.poller.spec
+            )
             live.ahead = frozenset(one.task for one in same if one.task)
             await live.poller.send([lines[key] for key in live.calls], self._known)
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
@@ -356,7 +396,9 @@ class Batches(Detour):
             return {}
         self._done += done
         self._failed += wave.calls - done
-        nothing = TransientError("no_result", f"{wave.spec}: the batch has no result of this call")
+        nothing = TransientError(
+            "no_result", f"{wave.spec}: the batch has no result of this call"
+        )
         lost = (key for key, call in live.calls.items() if not call.future.done())
         return {key: failures.get(key, nothing) for key in lost}
 
@@ -415,10 +457,14 @@ class Batches(Detour):
             said.append(f"{out} still with the provider; run the same command again")
         elif left:
             named = ", ".join([*self._left][:3])
-            way = "add --batch to wait, or give it up: qagate ledger batches --cancel ID"
+            way = (
+                "add --batch to wait, or give it up: qagate ledger batches --cancel ID"
+            )
             said.append(f"{out} with the provider in a batch ({named}); {way}")
         if lost:
-            what = f"{plural(lost, 'call')} {'was' if lost == 1 else 'were'} not answered"
+            what = (
+                f"{plural(lost, 'call')} {'was' if lost == 1 else 'were'} not answered"
+            )
             said.append(f"{what} in {ROUNDS} batches; the same command asks again")
         self._sender.stops[BATCH] = "; ".join(said)
         return self._sender.stops[BATCH]

@@ -13,7 +13,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from evaluators.core import CallError, FatalError, RefusedError, Reply, StoppedError, TransientError
+from evaluators.core import (
+    CallError,
+    FatalError,
+    RefusedError,
+    Reply,
+    StoppedError,
+    TransientError,
+)
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchApi, BatchStatus
 from evaluators.models.api import BatchedModel
@@ -110,7 +117,9 @@ def waves_in(ledger: Ledger) -> dict[str, Wave]:
 
 def _read(text: str) -> Wave:
     values = json.loads(text)
-    return Wave(**{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])})
+    return Wave(
+        **{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])}
+    )
 
 
 class BatchPoller:
@@ -128,7 +137,9 @@ class BatchPoller:
 
     async def note(self, state: State, **values: Any) -> None:
         """Keep the new state of the wave; return once the ledger has it."""
-        self.wave = await keep_wave(self._ledger, replace(self.wave, state=state, **values))
+        self.wave = await keep_wave(
+            self._ledger, replace(self.wave, state=state, **values)
+        )
 
     async def give_up(self) -> None:
         """Note that nothing will come of the wave: its calls may be sent again."""
@@ -157,27 +168,37 @@ class BatchPoller:
     ) -> tuple[str, bool]:
         for number in range(TRIES):
             try:
-                made = await self._model.asked(lambda api: api.create(self.wave.id, file, lines))
+                made = await self._model.asked(
+                    lambda api: api.create(self.wave.id, file, lines)
+                )
                 return made, False
             except TransientError as error:
                 failure = error
             if failure.kind == RATE_LIMIT:  # a plain no
-                await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
+                await asyncio.sleep(
+                    failure.retry_after or self._settings.pause * 2.0**number
+                )
             elif found := await self.find(others):
                 return found, True
         if failure.kind == RATE_LIMIT:
             raise RefusedError(failure.kind, str(failure))
-        raise StoppedError(BATCH, f"{failure}; the next run finds out whether the batch was taken")
+        raise StoppedError(
+            BATCH, f"{failure}; the next run finds out whether the batch was taken"
+        )
 
     async def find(self, others: Sequence[str]) -> str:
         """Return the batch whose creation was not answered, if any. Raises StoppedError."""
         wave, end = self.wave, time.monotonic() + self._settings.settle
         while True:
             try:
-                ids = await self._tried(lambda api: api.find(wave.id, wave.calls, wave.after))
+                ids = await self._tried(
+                    lambda api: api.find(wave.id, wave.calls, wave.after)
+                )
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
-                raise StoppedError(BATCH, f"{error}; {unknown}; {wave.way_out}") from None
+                raise StoppedError(
+                    BATCH, f"{error}; {unknown}; {wave.way_out}"
+                ) from None
             new = [one for one in ids if one not in {*others, *wave.others}]
             left = end - time.monotonic()
             if new or left <= 0:
@@ -201,7 +222,9 @@ class BatchPoller:
         heard, pause = clock(), self._settings.first
         while True:
             try:
-                status = await self._model.asked(lambda api: api.status(self.wave.batch))
+                status = await self._model.asked(
+                    lambda api: api.status(self.wave.batch)
+                )
             except TransientError as error:
                 if clock() - heard > OUT_OF_REACH_S:
                     raise StoppedError(BATCH, f"{error}; {KEPT}") from None
@@ -224,7 +247,9 @@ class BatchPoller:
         if error.kind != NOT_KNOWN:
             return error
         wave = self.wave
-        what = f"the provider does not know the batch {wave.batch} of {wave.calls:,} calls"
+        what = (
+            f"the provider does not know the batch {wave.batch} of {wave.calls:,} calls"
+        )
         advice = f"use the key that it was sent with, or {wave.way_out}"
         return FatalError(LOST, f"{wave.spec}: {what}; {advice}")
 
@@ -245,7 +270,9 @@ class BatchPoller:
                 came = self.wave.calls - len(wanted)
                 if came >= self._done or (self.wave.was_found and not came):
                     return
-                failure = TransientError("no_result", f"{len(wanted):,} results did not come")
+                failure = TransientError(
+                    "no_result", f"{len(wanted):,} results did not come"
+                )
             await asyncio.sleep(self._settings.pause * 2.0**number)
         raise StoppedError(BATCH, f"{failure}; {KEPT}, or {self.wave.way_out}")
 
@@ -264,7 +291,9 @@ class BatchPoller:
                 return await self._model.asked(ask)
             except TransientError as error:
                 failure = error
-            await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
+            await asyncio.sleep(
+                failure.retry_after or self._settings.pause * 2.0**number
+            )
         raise StoppedError(BATCH, f"{failure}; run the same command again")
 
 

@@ -101,8 +101,14 @@ class PanelJudge:
         for result in results:
             if isinstance(result, core.StoppedError):
                 raise result
-        why = "what is missing could decide" if missing else "a tie; name an odd number of judges"
-        raise core.JudgeError(f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes)
+        why = (
+            "what is missing could decide"
+            if missing
+            else "a tie; name an odd number of judges"
+        )
+        raise core.JudgeError(
+            f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes
+        )
 
 
 AUDIT = 0.05
@@ -141,7 +147,10 @@ class CascadeJudge:
     def audits(self, case: core.Case) -> bool:
         """Return whether the model judges this item if the rules settle it; same on every run."""
         name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
-        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) < self.audit * 2**64
+        return (
+            int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+            < self.audit * 2**64
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,16 +168,26 @@ class CheckedJudge:
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Run the checks, then the judge. Raises JudgeError if one fails, or nothing can tell."""
-        found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
-        scores = {name: one.value for name, one in found.items() if one.value is not None}
+        found = {
+            check.metric: await score(check, case, answer, ask) for check in self.checks
+        }
+        scores = {
+            name: one.value for name, one in found.items() if one.value is not None
+        }
         if self.behind:
             return replace(await self.behind.judge(case, answer, ask), scores=scores)
         if not scores:
             said = "; ".join(one.reason for one in found.values())
             raise core.JudgeError(f"no check can tell: {said}", kind="check_failed")
-        below = [f"{name}: {found[name].reason}" for name, value in scores.items() if value < 1]
+        below = [
+            f"{name}: {found[name].reason}"
+            for name, value in scores.items()
+            if value < 1
+        ]
         reason = "; ".join(below) or "every check holds"
-        return core.Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)
+        return core.Verdict(
+            grade=FAILED if below else PASSED, reason=reason, scores=scores
+        )
 
 
 ADJUDICATIONS_FILE = "adjudications.yaml"
@@ -177,7 +196,11 @@ UNFIT = "adjudication"
 
 def verdict_of(label: str) -> core.Verdict:
     """Return the verdict with this label: a rating if it is digits."""
-    return core.Verdict(rating=int(label)) if label.isdigit() else core.Verdict(grade=label)
+    return (
+        core.Verdict(rating=int(label))
+        if label.isdigit()
+        else core.Verdict(grade=label)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +267,9 @@ class AdjudicatedJudge:
             return await self.behind.judge(case, answer, ask)
         if found.label not in self.labels:
             said = f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit"
-            raise core.JudgeError(f"{said}; correct the adjudication {found.digest}", kind=UNFIT)
+            raise core.JudgeError(
+                f"{said}; correct the adjudication {found.digest}", kind=UNFIT
+            )
         verdict = found.verdict
         with suppress(core.CallError, core.JudgeError):
             if own := (await self.behind.judge(case, answer, _refuse)).label:
@@ -253,4 +278,6 @@ class AdjudicatedJudge:
 
 
 async def _refuse(model: core.Model, request: core.Request) -> core.Reply:
-    raise core.CallError("adjudicated", f"{model.spec}: a person decided; no call is made")
+    raise core.CallError(
+        "adjudicated", f"{model.spec}: a person decided; no call is made"
+    )

@@ -6,7 +6,16 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from evaluators.core import GRADES, LEXICAL, PYTHON, Judge, JudgeSpec, Model, PanelSpec, UsageError
+from evaluators.core import (
+    GRADES,
+    LEXICAL,
+    PYTHON,
+    Judge,
+    JudgeSpec,
+    Model,
+    PanelSpec,
+    UsageError,
+)
 from evaluators.judges import single
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.tables import own_files
@@ -55,7 +64,9 @@ class JudgeFactory:
     @property
     def first_model(self) -> Model | None:
         """The first model that may judge; None if only rules judge."""
-        return next((self.models[one.model] for one in self.spec.members if one.model), None)
+        return next(
+            (self.models[one.model] for one in self.spec.members if one.model), None
+        )
 
     def build(self, place: Place) -> Judge:
         """Return the judge of a place. Raises UsageError if the judge cannot serve there."""
@@ -79,7 +90,9 @@ class JudgeFactory:
             wanted = "ratings" if place.style == "rated" else "grades"
             raise UsageError(f"{what} that asks for {wanted}")
         asked = self.models[one.model]
-        model = single.RubricJudge(model=asked, rubric=place.rubric, repeat=place.repeat)
+        model = single.RubricJudge(
+            model=asked, rubric=place.rubric, repeat=place.repeat
+        )
         if not one.is_cascade or place.style == "rated" or not gives_grades:
             return model  # the rules of a cascade may not be able to settle anything
         rules = single.offline_judge(one.rules, place.style, place.labels)
@@ -129,8 +142,13 @@ def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
                 f"--judge {one.name}: rules before a model are no member of a panel; name "
                 f"{one.model} alone, or the rules as a judge of their own"
             )
-    who = [address(specs[one.model]) if one.model in specs else one.name for one in spec.members]
-    for (one, first), (two, second) in combinations(zip(spec.members, who, strict=True), 2):
+    who = [
+        address(specs[one.model]) if one.model in specs else one.name
+        for one in spec.members
+    ]
+    for (one, first), (two, second) in combinations(
+        zip(spec.members, who, strict=True), 2
+    ):
         if first == second:
             raise UsageError(
                 f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
@@ -149,13 +167,17 @@ def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
     rubric, or one of another style.
     """
     if Path(name).suffix:
-        rubric = load_template(Path(name), language, "rate" if style == "rated" else "letter")
+        rubric = load_template(
+            Path(name), language, "rate" if style == "rated" else "letter"
+        )
     else:
         codes = (language, language.partition("-")[0], FALLBACK)
         paths = (RUBRICS / f"{name}.{code}.yaml" for code in codes)
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
-            known = sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
+            known = sorted(
+                {path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")}
+            )
             listed = ", ".join([*known, "or the path of a rubric file"])
             raise UsageError(f"--rubric {name!r}: not known; known: {listed}")
         rubric = load_rubric(path)

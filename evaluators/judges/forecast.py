@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from evaluators import core
-from evaluators.judges.ensemble import AdjudicatedJudge, CascadeJudge, CheckedJudge, PanelJudge
+from evaluators.judges.ensemble import (
+    AdjudicatedJudge,
+    CascadeJudge,
+    CheckedJudge,
+    PanelJudge,
+)
 from evaluators.models.spec import Spec
 from evaluators.runtime import budget
 from evaluators.runtime.engine import MetricRunner, Task
@@ -26,7 +31,9 @@ CACHEABLE_TOKENS = 1024
 REPLY_TOKENS = 100
 """The assumed length of a reply: a short answer, or a verdict with its reason."""
 
-PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
+PLACEHOLDER_ANSWER = (
+    "A short answer of a sentence or two. " * 10
+)  # about REPLY_TOKENS long
 _NOT_KEPT = "not_kept"
 
 Kept = Callable[[str], core.Reply | None]
@@ -88,7 +95,9 @@ async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
         verdict = await task.judge.judge(task.case, answer, ask)
     except (core.CallError, core.JudgeError) as error:
-        return core.Outcome(key=task.key, state="missing", kind=error.kind, message=str(error))
+        return core.Outcome(
+            key=task.key, state="missing", kind=error.kind, message=str(error)
+        )
     return core.Outcome(
         key=task.key,
         state="passed" if task.passes(task.case, verdict) else "failed",
@@ -113,7 +122,9 @@ def _noting(kept: Kept) -> tuple[list[Call], core.Ask]:
     return calls, ask
 
 
-async def _measured(runner: MetricRunner, case: core.Case, answer: str, kept: Kept) -> list[Call]:
+async def _measured(
+    runner: MetricRunner, case: core.Case, answer: str, kept: Kept
+) -> list[Call]:
     """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
     calls, ask = _noting(kept)
     try:
@@ -130,7 +141,11 @@ def single_judges(judge: core.Judge | None) -> Iterator[core.Judge]:
     match judge:
         case PanelJudge(judges=members):
             yield from chain.from_iterable(map(single_judges, members))
-        case CheckedJudge(behind=one) | AdjudicatedJudge(behind=one) | CascadeJudge(model=one):
+        case (
+            CheckedJudge(behind=one)
+            | AdjudicatedJudge(behind=one)
+            | CascadeJudge(model=one)
+        ):
             yield from single_judges(one)
         case _ if judge:
             yield judge
@@ -169,7 +184,11 @@ def make_forecast(
             shared = replace(call.request, messages=(first,))
             held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
             if prefixes is not None and rest and held >= CACHEABLE_TOKENS:
-                prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")
+                prefix = (
+                    call.spec,
+                    first,
+                    call.request.tool.name if call.request.tool else "",
+                )
                 caching = {"read" if prefix in prefixes else "written": held}
                 prefixes.add(prefix)
             cached = price.cost(tokens_in, tokens_out, **caching)

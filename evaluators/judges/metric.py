@@ -86,16 +86,22 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
 
     def generate(self, prompt: str, schema: type[BaseModel] | None = None) -> NoReturn:
         """Raise NotImplementedError: a blocking call would hold up all others."""
-        raise NotImplementedError("this model is asked in an event loop only; use a_measure")
+        raise NotImplementedError(
+            "this model is asked in an event loop only; use a_measure"
+        )
 
-    async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
+    async def a_generate(
+        self, prompt: str, schema: type[BaseModel] | None = None
+    ) -> Any:
         """Return the text, or an instance of ``schema``. Raises CallError or JudgeError."""
         request = core.Request(
             messages=(core.Message(role="user", content=sendable(prompt)),),
             parameters=PARAMETERS,
             version=f"deepeval {schema.__name__}" if schema else "deepeval",
         )
-        text, _ = await ask_until_read(self._asked, request, self._ask, partial(read_text, schema))
+        text, _ = await ask_until_read(
+            self._asked, request, self._ask, partial(read_text, schema)
+        )
         return text if schema is None else schema.model_validate_json(text, strict=True)
 
     async def a_generate_with_schema(
@@ -131,7 +137,9 @@ class DeepEvalMetricRunner:
             is_lacking = isinstance(error, MissingTestCaseParamsError)
             kind = "not_measurable" if is_lacking else "metric_failed"
             line = one_line(mask(f"{type(error).__name__}: {error}"))
-            link: BaseException | None = error  # an error of ours may have caused deepeval's
+            link: BaseException | None = (
+                error  # an error of ours may have caused deepeval's
+            )
             while link is not None and not isinstance(link, core.QAError):
                 link = link.__cause__ or link.__context__
             found = link or core.JudgeError(f"{name}: {line}", kind=kind)
@@ -183,7 +191,9 @@ class JudgeSession(CallThread):
         self.name, self.settings = judge, settings or CallSettings()
         key_of = (lambda spec: None) if self.settings.replay else require_key
         self.judges = made = connect_judges(core.parse_judges(judge.split(" ")), key_of)
-        super().__init__(CallSession(made.models, made.specs, self.settings, "max_cost"))
+        super().__init__(
+            CallSession(made.models, made.specs, self.settings, "max_cost")
+        )
 
 
 class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
@@ -205,18 +215,28 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         """
         # deepeval copies a metric by its constructor's arguments: the copies share the session.
         self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
-        self.language, self.rubric, self.evaluation_model = language, rubric, self.judge.name
+        self.language, self.rubric, self.evaluation_model = (
+            language,
+            rubric,
+            self.judge.name,
+        )
         self._rubric = found = rubric_for(rubric, language)
         bar = (found.pass_bar - 1) / 9 if found.style == "rated" else 1.0
         self.threshold = bar if threshold is None else threshold
-        place = Place(style=found.style, rubric=found, audited=False, name=self.__name__)
+        place = Place(
+            style=found.style, rubric=found, audited=False, name=self.__name__
+        )
         self._asked = self.judge.judges.build(place)
 
-    def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
+    def measure(
+        self, test_case: LLMTestCase, *args: object, **options: object
+    ) -> float:
         """Return the score, from 0 to 1. Raises as ``a_measure``."""
         return self._settled(lambda: self._ask(test_case).result())
 
-    async def a_measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
+    async def a_measure(
+        self, test_case: LLMTestCase, *args: object, **options: object
+    ) -> float:
         """Return the score, from 0 to 1. Raises CallError or JudgeError where there is none.
 
         A reply that was paid for is kept even if this is cancelled.
@@ -228,7 +248,9 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         self.score = self.success = self.reason = self.error = None
         for name in ("input", "actual_output", "expected_output"):
             if not isinstance(getattr(test_case, name), str):
-                raise MissingTestCaseParamsError(f"'{name}' cannot be None for the 'Judge' metric")
+                raise MissingTestCaseParamsError(
+                    f"'{name}' cannot be None for the 'Judge' metric"
+                )
         shown: Sequence[object] = test_case.retrieval_context or test_case.context or []
         context = "\n\n".join(str(getattr(part, "context", part)) for part in shown)
         case = core.Case(id="deepeval", dataset="deepeval", language=self.language, row=1,
@@ -237,7 +259,9 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
 
         async def judged(caller: Caller) -> tuple[core.Verdict, core.Usage]:
             ask = caller.metered(meter := Meter(price=caller.price))
-            return await self._asked.judge(case, str(test_case.actual_output), ask), meter.usage
+            return await self._asked.judge(
+                case, str(test_case.actual_output), ask
+            ), meter.usage
 
         return self.judge.submit(judged)
 

@@ -48,7 +48,9 @@ async def ask_until_read(
             return result, reply
         problems.append(result.reason)
     said = "; ".join(problems)
-    raise core.JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
+    raise core.JudgeError(
+        f"{model.spec}: {len(problems)} replies without a verdict: {said}"
+    )
 
 
 def judge_messages(
@@ -86,7 +88,10 @@ def tool_of(rubric: rubrics.Rubric) -> core.Tool:
         said += "." if rubric.bare else ", after a short reason."
     if not rubric.bare:
         before = "scores" if rubric.parts else next(iter(fields))
-        reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
+        reason = {
+            "type": "string",
+            "description": f"One or two sentences, before the {before}.",
+        }
         fields = {"reason": reason, **fields}
     schema = {"type": "object", "properties": fields, "required": list(fields),
               "additionalProperties": False}  # fmt: skip
@@ -106,7 +111,9 @@ def spared(
     if style == "rated":
         made = core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
         return made if blank(answer) else None
-    made = core.Verdict(grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked")
+    made = core.Verdict(
+        grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked"
+    )
     return made if labels == core.GRADES and content_free(answer, case.golds) else None
 
 
@@ -144,13 +151,21 @@ class RubricJudge:
             grade, reply = await ask_until_read(model, request, ask, choose)
             return core.Verdict(grade=grade, reason=readers.read_reason(reply))
         if not caps:
-            rating, reply = await ask_until_read(model, request, ask, readers.read_rating)
+            rating, reply = await ask_until_read(
+                model, request, ask, readers.read_rating
+            )
             return core.Verdict(rating=rating, reason=readers.read_reason(reply))
-        read = partial(readers.read_scores, highest={name: len(caps[name]) - 1 for name in caps})
+        read = partial(
+            readers.read_scores, highest={name: len(caps[name]) - 1 for name in caps}
+        )
         scores, reply = await ask_until_read(model, request, ask, read)
-        said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())
+        said = ", ".join(
+            f"{name.replace('_', ' ')} {score}" for name, score in scores.items()
+        )
         reason = f"{said}: {readers.read_reason(reply)}"
-        return core.Verdict(rating=rubrics.combined(caps, scores), reason=reason, parts=scores)
+        return core.Verdict(
+            rating=rubrics.combined(caps, scores), reason=reason, parts=scores
+        )
 
 
 def offline_judge(
@@ -167,10 +182,14 @@ def load_class(name: str) -> type:
     """Return the class of ``python:MODULE:CLASS``. Raises UsageError for one that cannot judge."""
     _, found = load_named(name.removeprefix(core.PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
-        raise core.UsageError(f"--judge {name}: no class, and a judge is one; give its name")
+        raise core.UsageError(
+            f"--judge {name}: no class, and a judge is one; give its name"
+        )
     if not inspect.iscoroutinefunction(getattr(found, "judge", None)):
         wanted = "`async def judge(self, case, answer, ask)`"
-        raise core.UsageError(f"--judge {name}: {found.__name__} has no {wanted}; add it")
+        raise core.UsageError(
+            f"--judge {name}: {found.__name__} has no {wanted}; add it"
+        )
     return found
 
 
@@ -192,7 +211,9 @@ class PythonJudge:
         try:
             rules = _instance(self.spec)
             verdict = await off_the_loop(
-                self.spec, lambda there: asyncio.run(rules.judge(case, answer, there)), ask
+                self.spec,
+                lambda there: asyncio.run(rules.judge(case, answer, there)),
+                ask,
             )
             if not isinstance(verdict, core.Verdict):
                 said = f"{self.spec}: want a Verdict, got {verdict!r:.60}"
@@ -204,11 +225,17 @@ class PythonJudge:
             raise core.JudgeError(msg, kind="judge_failed") from error
         # Nothing else in it is for a judge of the user's to say.
         read = core.Verdict(reason=str(verdict.reason), sure=bool(verdict.sure))
-        if self.style == "rated" and type(verdict.rating) is int and 1 <= verdict.rating <= 10:
+        if (
+            self.style == "rated"
+            and type(verdict.rating) is int
+            and 1 <= verdict.rating <= 10
+        ):
             return replace(read, rating=verdict.rating)
         if self.style == "graded" and verdict.grade in self.labels:
             return replace(read, grade=verdict.grade)
-        wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
+        wanted = (
+            ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
+        )
         said = f"got grade {verdict.grade!r}, rating {verdict.rating!r}"
         raise core.JudgeError(f"{self.spec}: want {wanted}; {said}")
 
@@ -263,7 +290,11 @@ def rate(case: core.Case, answer: str) -> core.Verdict:
     def weight(some: set[str]) -> float:
         return len(some - asked) + _ECHO * len(some & asked)
 
-    asked, expected, answered = stems(case.question), stems(case.expected), stems(answer)
+    asked, expected, answered = (
+        stems(case.question),
+        stems(case.expected),
+        stems(answer),
+    )
     total = weight(expected) + weight(answered)
     score = 2 * weight(expected & answered) / total if total else 0.0
     reason = f"shared words and numbers {score:.2f} (placeholder judge)"

@@ -68,8 +68,12 @@ _CHANGES = {
 """The rights that a run needs, by table."""
 _READS = dict.fromkeys(("calls", "imported", "documents", _MARK), "SELECT")
 # Asked of the catalogue itself: to_regclass may answer from what a session has in its cache.
-_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))"
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
+_NAMES = (
+    "SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))"
+)
+_ONE_AT_A_TIME = (
+    "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
+)
 _LACKING = """
 SELECT DISTINCT name FROM unnest(%s::text[], %s::text[]) AS needed (name, priv)
 WHERE NOT has_table_privilege(name, priv) ORDER BY name
@@ -86,11 +90,24 @@ SELECT set_config('statement_timeout', '{PATIENCE_S:.0f}s', true),
     set_config('synchronous_commit', CASE found WHEN 'off' THEN 'on' ELSE found END, true)
 FROM current_setting('synchronous_commit') AS found
 """
-_COLLISION = "40"  # SQLSTATE's class for transactions that the server rolled back: try again
+_COLLISION = (
+    "40"  # SQLSTATE's class for transactions that the server rolled back: try again
+)
 _READ_ONLY_SERVER = "25006"  # a standby, or a server that is about to become one
 _MAY_PASS = (
-    *("08", _COLLISION, _READ_ONLY_SERVER, "53300"),  # connection lost, too many connections
-    *("55P03", "57014", "57P01", "57P02", "57P03"),  # waited too long, server stops or starts
+    *(
+        "08",
+        _COLLISION,
+        _READ_ONLY_SERVER,
+        "53300",
+    ),  # connection lost, too many connections
+    *(
+        "55P03",
+        "57014",
+        "57P01",
+        "57P02",
+        "57P03",
+    ),  # waited too long, server stops or starts
 )
 _RENEW = """
 INSERT INTO holders VALUES (%s, now() + make_interval(secs => %s))
@@ -126,12 +143,17 @@ def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
             if _MARK not in names:
                 names = _make_tables(url, connection)
             _check_tables(url, connection, names, _READS if read_only else _CHANGES)
-            notes = list(_notes_on_others(url, connection, sorted(names & _CHANGES.keys())))
+            notes = list(
+                _notes_on_others(url, connection, sorted(names & _CHANGES.keys()))
+            )
         return PostgresStore(url, notes, read_only=read_only)
 
 
 def _check_tables(
-    url: PostgresUrl, connection: Connection, names: Collection[str], needed: Mapping[str, str]
+    url: PostgresUrl,
+    connection: Connection,
+    names: Collection[str],
+    needed: Mapping[str, str],
 ) -> None:
     """Raise UsageError if a table, a right or this version's format is missing."""
     if lost := sorted(needed.keys() - names):
@@ -142,14 +164,18 @@ def _check_tables(
     pairs = [(name, priv) for name, privs in needed.items() for priv in privs.split()]
     columns = [*map(list, zip(*pairs, strict=True))]
     if lacking := [name for (name,) in connection.execute(_LACKING, columns)]:
-        rights = ", ".join({priv: "" for name in lacking for priv in needed[name].split()})
+        rights = ", ".join(
+            {priv: "" for name in lacking for priv in needed[name].split()}
+        )
         raise UsageError(
             f"{url}: the user lacks rights; the owner of the tables gives them: GRANT {rights} ON "
             f'{", ".join(lacking)} TO "{connection.info.user}"'
         )
     ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
     if found != FORMAT:
-        which = "newer version" if (found or 0) > FORMAT else "older version that wrote it"
+        which = (
+            "newer version" if (found or 0) > FORMAT else "older version that wrote it"
+        )
         raise UsageError(
             f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
             f"use the {which}, or give another --ledger"
@@ -171,7 +197,9 @@ def _as_usage_error(url: PostgresUrl) -> Iterator[None]:
         advice = "check address, user and PGPASSWORD"
         if missing := re.search(r'database "([^"]+)" does not exist', why):
             advice = f"make it: createdb --encoding=UTF8 {missing[1]}"
-        raise UsageError(f"{url}: cannot be opened as a ledger ({why}); {advice}") from None
+        raise UsageError(
+            f"{url}: cannot be opened as a ledger ({why}); {advice}"
+        ) from None
 
 
 def _connect(url: PostgresUrl) -> Connection:
@@ -248,7 +276,9 @@ class PostgresStore:
 
     near = False
 
-    def __init__(self, url: PostgresUrl, notes: Sequence[str], *, read_only: bool) -> None:
+    def __init__(
+        self, url: PostgresUrl, notes: Sequence[str], *, read_only: bool
+    ) -> None:
         self.notes = tuple(notes)
         self._url = url
         self._read_only = read_only
@@ -257,7 +287,9 @@ class PostgresStore:
         self._holder = uuid4()
         self._given_back: SimpleQueue[str] = SimpleQueue()
         self._is_over = False
-        self._keeper = threading.Thread(target=self._keep_alive, name="qa-lease", daemon=True)
+        self._keeper = threading.Thread(
+            target=self._keep_alive, name="qa-lease", daemon=True
+        )
         if not read_only:
             self._quick.run(self._renew, 0.0)
             self._keeper.start()
@@ -269,7 +301,9 @@ class PostgresStore:
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
-        return self._quick.run(lambda one: one.execute(_native(sql), values).fetchall(), PATIENCE_S)
+        return self._quick.run(
+            lambda one: one.execute(_native(sql), values).fetchall(), PATIENCE_S
+        )
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query, with only some of them in memory."""
@@ -291,7 +325,9 @@ class PostgresStore:
         def whole(connection: Connection) -> None:
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute(
-                    b"SET TRANSACTION READ ONLY" if self._read_only else _SETTINGS.encode()
+                    b"SET TRANSACTION READ ONLY"
+                    if self._read_only
+                    else _SETTINGS.encode()
                 )
                 for sql, rows in statements:
                     # In the order of their keys, so that no two runs that write them deadlock.
@@ -305,7 +341,9 @@ class PostgresStore:
         values = (sorted(keys), self._holder)  # in one order, as above
 
         def work(connection: Connection) -> set[str]:
-            with suppress(ForeignKeyViolation):  # the lease expired, or the server crashed
+            with suppress(
+                ForeignKeyViolation
+            ):  # the lease expired, or the server crashed
                 return {key for (key,) in connection.execute(_TAKE, values)}
             self._renew(connection)
             return {key for (key,) in connection.execute(_TAKE, values)}
@@ -408,8 +446,12 @@ class PostgresLink:
 
 
 def _store_error(error: psycopg.Error) -> StoreError:
-    said = dict.fromkeys(line.rpartition("failed: ")[2] for line in str(error).splitlines())
-    return StoreError(" ".join(" ".join(said).split()), is_full=isinstance(error, DiskFull))
+    said = dict.fromkeys(
+        line.rpartition("failed: ")[2] for line in str(error).splitlines()
+    )
+    return StoreError(
+        " ".join(" ".join(said).split()), is_full=isinstance(error, DiskFull)
+    )
 
 
 def _native(sql: str) -> bytes:

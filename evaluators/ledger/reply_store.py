@@ -40,7 +40,11 @@ class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place."""
 
     def __init__(
-        self, path: LedgerPlace, *, read_only: bool = False, clock: Callable[[], float] = time.time
+        self,
+        path: LedgerPlace,
+        *,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
         self._clock = clock
@@ -51,8 +55,12 @@ class Ledger(AbstractContextManager["Ledger"]):
         self._unsigned: set[str] = set()
         self.own: set[str] = set()  # the keys of replies that this run paid for
         self.imported: set[str] = set()  # of those found that ``ledger import`` added
-        self.account: Callable[[], Document] | None = None  # notes the money spent with replies
-        self._heard_at = float("-inf")  # when another run's reply, waited for, was last found
+        self.account: Callable[[], Document] | None = (
+            None  # notes the money spent with replies
+        )
+        self._heard_at = float(
+            "-inf"
+        )  # when another run's reply, waited for, was last found
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
         self._unkept: list[Path] = []
@@ -73,7 +81,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         """What the report says about the ledger: damage, and who could have changed it."""
         done = "not used" if self._read_only else "set aside and asked again"
         found = {"damaged": self._bad, "unsigned": self._unsigned}
-        counts = (plural(len(keys), f"{what} row") for what, keys in found.items() if keys)
+        counts = (
+            plural(len(keys), f"{what} row") for what, keys in found.items() if keys
+        )
         said = (f"{count} of the ledger {done}" for count in counts)
         return (*self.store.notes, *self._taken, *said)
 
@@ -82,7 +92,11 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Where replies are that the database did not take, and what takes them in, or nothing."""
         more = f" and {len(self._unkept) - 1} more" if self._unkept[1:] else ""
         first = f"{self._unkept[0]}{more}" if self._unkept else ""
-        return f"replies that the ledger did not take are in {first}: run again" if first else ""
+        return (
+            f"replies that the ledger did not take are in {first}: run again"
+            if first
+            else ""
+        )
 
     async def find(self, key: str) -> Reply | None:
         """Return what ``get`` does; concurrent look-ups share a round trip to a database."""
@@ -99,7 +113,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def reply_texts(self, keys: Sequence[str]) -> dict[str, str]:
         """Return what ``replies`` does, each reply as its JSON."""
-        found = ((row, self._checked(row, row.text())) for row in self._look_up(keys) if row)
+        found = (
+            (row, self._checked(row, row.text())) for row in self._look_up(keys) if row
+        )
         return {row.key: text for row, text in found if text is not None}
 
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
@@ -132,7 +148,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         return None
 
     @asynccontextmanager
-    async def claim(self, key: str, seconds: float = 0.0) -> AsyncIterator[Reply | None]:
+    async def claim(
+        self, key: str, seconds: float = 0.0
+    ) -> AsyncIterator[Reply | None]:
         """Hold the right to make one call, and give the reply if the ledger has it by then.
 
         A live run that makes the call is waited for until it has kept nothing for five minutes, or
@@ -179,7 +197,9 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
         new = (one for one in row.documents if one.key not in self._texts)
         said = [rows.seal_document(one, self._signer) for one in new]
-        await self._commit((Sql.INSERT, self._signer.signed(rows.seal(row, self._clock())), said))
+        await self._commit(
+            (Sql.INSERT, self._signer.signed(rows.seal(row, self._clock())), said)
+        )
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
@@ -187,27 +207,43 @@ class Ledger(AbstractContextManager["Ledger"]):
         document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit((Sql.REPLACE_DOCUMENT, document, ()))
 
-    def documents(self, kind: str, keys: Collection[str] | None = None) -> dict[str, str]:
+    def documents(
+        self, kind: str, keys: Collection[str] | None = None
+    ) -> dict[str, str]:
         """Return the sound documents of a kind by key, in order: all, or those with these keys."""
-        found = ((one.key, one.opened(self._signer)) for one in self._documents(kind, keys))
+        found = (
+            (one.key, one.opened(self._signer)) for one in self._documents(kind, keys)
+        )
         return {key: text for key, text in found if text is not None}
 
-    def _documents(self, kind: str, keys: Collection[str] | None) -> list[rows.StoredDocument]:
+    def _documents(
+        self, kind: str, keys: Collection[str] | None
+    ) -> list[rows.StoredDocument]:
         among = "" if keys is None else f" AND key IN ({', '.join('?' * len(keys))})"
-        query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
+        query = (
+            f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
+        )
         try:
-            found = self.store.read(query, (kind, *(keys or ()))) if keys is None or keys else []
+            found = (
+                self.store.read(query, (kind, *(keys or ())))
+                if keys is None or keys
+                else []
+            )
         except StoreError as error:
             if not (self._read_only and error.is_damage):
                 raise self._failure(error) from None
             found = [(kind, key, "") for key in keys or ()]
         return [rows.StoredDocument._make(one) for one in found]
 
-    def requests(self, keys: Collection[str]) -> tuple[dict[str, str], dict[str, str], set[str]]:
+    def requests(
+        self, keys: Collection[str]
+    ) -> tuple[dict[str, str], dict[str, str], set[str]]:
         """Return the sound requests by key, the texts that they name, and the damaged keys."""
         stored = {one.key: one for one in self._documents(REQUEST, keys)}
         opened = {key: one.opened(self._signer) for key, one in stored.items()}
-        sent = {key: parse_sent(text) for key, text in opened.items() if text is not None}
+        sent = {
+            key: parse_sent(text) for key, text in opened.items() if text is not None
+        }
         named = {name for one in sent.values() if one for name in texts_named(one)}
         texts = self.documents(TEXT, named)
         sound = {
@@ -260,7 +296,9 @@ class Grouped(Generic[T, R]):
     Each item gets its own result; an error is raised for every item. Used from one event loop.
     """
 
-    def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], seconds: float) -> None:
+    def __init__(
+        self, work: Callable[[Sequence[T]], Sequence[R]], seconds: float
+    ) -> None:
         self._work = work
         self._seconds = seconds
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []

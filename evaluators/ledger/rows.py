@@ -17,7 +17,9 @@ from evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, fla
 
 SCHEMA = 1
 VARIABLE = "QA_LEDGER_KEY"
-MIN_SECRET_LENGTH = 32  # characters; a shorter secret can be guessed from a row that it signed
+MIN_SECRET_LENGTH = (
+    32  # characters; a shorter secret can be guessed from a row that it signed
+)
 
 
 class Sql:
@@ -41,7 +43,9 @@ class LedgerError(QAError):
 class StoreError(Exception):
     """A failure of the ledger's database."""
 
-    def __init__(self, message: str, *, is_damage: bool = False, is_full: bool = False) -> None:
+    def __init__(
+        self, message: str, *, is_damage: bool = False, is_full: bool = False
+    ) -> None:
         super().__init__(message)
         self.is_damage = is_damage
         self.is_full = is_full
@@ -81,7 +85,9 @@ class StoredRow(NamedTuple):
     def text(self) -> str | None:
         """Return the reply as JSON, or None if the row is not what was written."""
         texts = (self.key, self.spec, self.reply, self.checksum)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(self.at, float):
+        if not all(isinstance(text, str) for text in texts) or not isinstance(
+            self.at, float
+        ):
             return None
         given = self.checksum.partition(":")[0]
         sound = self.schema == SCHEMA and given == checksum(self.key, self.reply)
@@ -100,7 +106,9 @@ class StoredRow(NamedTuple):
 
 def seal(row: PaidReply, at: float) -> StoredRow:
     """Return a row as it is stored, with its checksum and without a signature."""
-    text = canonical({**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]})
+    text = canonical(
+        {**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]}
+    )
     return StoredRow(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
 
 
@@ -138,7 +146,9 @@ class Signer:
     def _signature(self, row: StoredRow) -> str:
         if self._key is None:
             return ""
-        raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode("ascii")
+        raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode(
+            "ascii"
+        )
         secret = self._key.reveal().encode("utf-8", "surrogateescape")
         return hmac.digest(secret, raw, "sha256").hex()
 

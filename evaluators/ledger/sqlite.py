@@ -19,7 +19,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 from evaluators.core import LedgerPlace, PostgresUrl, UsageError
-from evaluators.ledger.rows import SCHEMA, VARIABLE, Row, Sql, Statements, StoredRow, StoreError
+from evaluators.ledger.rows import (
+    SCHEMA,
+    VARIABLE,
+    Row,
+    Sql,
+    Statements,
+    StoredRow,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from evaluators.ledger.postgres import PostgresStore
@@ -34,18 +42,24 @@ TABLES = {
     "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
 }
 BUSY_TIMEOUT_S = 30.0
-OPEN_TIMEOUT_S = 30.0  # while another process prunes the ledger or replaces a damaged file
+OPEN_TIMEOUT_S = (
+    30.0  # while another process prunes the ledger or replaces a damaged file
+)
 OPEN_POLL_S = 0.05
 IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOGS = ("-wal", "-shm")
 _HEAD = b"SQLite format 3\0"
-_TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
+_TRACES = (
+    b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
+)
 
 
 def open_locks(path: Path) -> int:
     """Return the open file next to a ledger whose single bytes its runs lock."""
-    return os.open(f"{path}-claims", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    return os.open(
+        f"{path}-claims", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600
+    )
 
 
 def lock(file: int, byte: int, kind: str) -> bool:
@@ -63,7 +77,11 @@ def lock(file: int, byte: int, kind: str) -> bool:
             wanted = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, byte, 1, 0)
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, wanted)
         else:
-            modes = {"F_UNLCK": fcntl.LOCK_UN, "F_RDLCK": fcntl.LOCK_SH, "F_WRLCK": fcntl.LOCK_EX}
+            modes = {
+                "F_UNLCK": fcntl.LOCK_UN,
+                "F_RDLCK": fcntl.LOCK_SH,
+                "F_WRLCK": fcntl.LOCK_EX,
+            }
             wait = 0 if kind == "F_UNLCK" else fcntl.LOCK_NB
             fcntl.lockf(file, modes[kind] | wait, 1, byte)
     except OSError as error:
@@ -78,12 +96,19 @@ class SqliteStore:
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
 
     def __init__(
-        self, path: Path, notes: list[str], opened: tuple[sqlite3.Connection, int] | None = None
+        self,
+        path: Path,
+        notes: list[str],
+        opened: tuple[sqlite3.Connection, int] | None = None,
     ) -> None:
         self._path = path
         self._locks: int | None = None
-        self._writing = threading.Lock()  # a bad row is set aside while a group is committed
-        self._state: tuple[int, ...] = ()  # of a file that is read as if it could not change
+        self._writing = (
+            threading.Lock()
+        )  # a bad row is set aside while a group is committed
+        self._state: tuple[
+            int, ...
+        ] = ()  # of a file that is read as if it could not change
         if opened is None:
             self._open_to_read(notes)
         else:
@@ -105,7 +130,9 @@ class SqliteStore:
             except sqlite3.DatabaseError as error:
                 if not _is_of(error, *_DAMAGE):
                     raise
-                notes.append(f"{self._path} is damaged: replayed as far as it can be read")
+                notes.append(
+                    f"{self._path} is damaged: replayed as far as it can be read"
+                )
             on_error.pop_all()
         self._reader = self._writer = connection
         self._state = state
@@ -139,7 +166,9 @@ class SqliteStore:
             # Not the cursor itself: the end of this generator would close it, perhaps too late.
             yield from iter(self._reader.execute(sql, values).fetchone, None)
         if self._has_changed():
-            raise StoreError("a run began to write while it was read; run this command again")
+            raise StoreError(
+                "a run began to write while it was read; run this command again"
+            )
 
     def _has_changed(self) -> bool:
         return bool(self._state) and self._state != _state(self._path)
@@ -188,7 +217,9 @@ def _as_store_error() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         full = _is_of(error, sqlite3.SQLITE_FULL)
-        raise StoreError(str(error), is_damage=_is_of(error, *_DAMAGE), is_full=full) from None
+        raise StoreError(
+            str(error), is_damage=_is_of(error, *_DAMAGE), is_full=full
+        ) from None
 
 
 def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
@@ -202,7 +233,10 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         if head not in (b"", _HEAD) and not _was_ledger(path):
             raise sqlite3.DatabaseError("file is not a database")
         if head and not Path(f"{path}-claims").exists():
-            with suppress(sqlite3.DatabaseError), closing(_connect(path, _state(path))) as found:
+            with (
+                suppress(sqlite3.DatabaseError),
+                closing(_connect(path, _state(path))) as found,
+            ):
                 _missing(path, found)
         locks = open_locks(path)
         on_error.callback(os.close, locks)
@@ -248,14 +282,22 @@ def _notes_on_others(path: Path) -> list[str]:
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(f"{file.name} is not a regular file")
             if is_foreign(found):
-                notes.append(f"{file} belongs to another user, who could change its replies")
+                notes.append(
+                    f"{file} belongs to another user, who could change its replies"
+                )
             elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 who = "every user" if found.st_mode & stat.S_IWOTH else "its group"
-                notes.append(f"{file} can be changed by {who}; chmod 600 makes it private")
+                notes.append(
+                    f"{file} can be changed by {who}; chmod 600 makes it private"
+                )
     if notes and VARIABLE not in os.environ:
-        raise UsageError(f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}")
+        raise UsageError(
+            f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}"
+        )
     if path.parent.is_dir() and (who := _owners(path.parent.stat())):
-        notes.append(f"{path.parent} can be changed by {who}; keep the ledger in one of your own")
+        notes.append(
+            f"{path.parent} can be changed by {who}; keep the ledger in one of your own"
+        )
     return notes
 
 
@@ -304,14 +346,18 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if missing:
-            made = f"BEGIN IMMEDIATE; {_tables()} PRAGMA user_version = {SCHEMA}; COMMIT"
+            made = (
+                f"BEGIN IMMEDIATE; {_tables()} PRAGMA user_version = {SCHEMA}; COMMIT"
+            )
             connection.executescript(made)
         on_error.pop_all()
     return connection
 
 
 def _tables(missing: Collection[str] = TABLES.keys(), kind: str = "TABLE") -> str:
-    return " ".join(f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in missing)
+    return " ".join(
+        f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in missing
+    )
 
 
 def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[str]]:
@@ -334,7 +380,9 @@ def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[
         wrong += f"use the newer version, or {way}"
     if wrong:
         raise UsageError(f"{path}: {wrong}")
-    return TABLES.keys() - {name for _, name in found}, odd | {name for _, name in others}
+    return TABLES.keys() - {name for _, name in found}, odd | {
+        name for _, name in others
+    }
 
 
 def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:
@@ -345,12 +393,17 @@ def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:
 
 
 def _is_of(error: sqlite3.Error, *codes: int) -> bool:
-    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in codes  # the primary result code
+    return (
+        getattr(error, "sqlite_errorcode", 0) or 0
+    ) & 0xFF in codes  # the primary result code
 
 
 def _was_ledger(path: Path) -> bool:
     """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
         return bool(re.search(_TRACES, content)) or not re.search(b"[^\0]", content)
 
 
@@ -363,12 +416,20 @@ def _set_aside(path: Path, why: str) -> str:
     with ExitStack() as ends:
         ends.callback(fresh.unlink, missing_ok=True)
         fresh.touch(mode=0o600)
-        with closing(_connect(fresh)) as new, closing(_connect(path, _state(path))) as old:
+        with (
+            closing(_connect(fresh)) as new,
+            closing(_connect(path, _state(path))) as old,
+        ):
             new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
-            new.executemany(Sql.INSERT, (row for row in _rows(old) if row.opened() is not None))
-            new.executemany(Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))
             new.executemany(
-                Sql.ADD_DOCUMENT, _readable(old, "SELECT kind, key, text FROM documents")
+                Sql.INSERT, (row for row in _rows(old) if row.opened() is not None)
+            )
+            new.executemany(
+                Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported")
+            )
+            new.executemany(
+                Sql.ADD_DOCUMENT,
+                _readable(old, "SELECT kind, key, text FROM documents"),
             )
             new.execute("COMMIT")
             (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
@@ -393,7 +454,9 @@ def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
             yield from map(StoredRow._make, _readable(old, query, stretch))
 
 
-def _readable(old: sqlite3.Connection, query: str, values: Sequence[str] = ()) -> Iterator[Row]:
+def _readable(
+    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
+) -> Iterator[Row]:
     with suppress(sqlite3.Error):
         yield from (row for row in old.execute(query, values) if None not in row)
 
@@ -411,7 +474,9 @@ def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
         missing = "no ledger to replay from; run once without --replay or give --ledger"
         raise UsageError(f"{place}: {missing}")
     try:
-        return (SqliteStore if read_only else _open_to_write)(place, _notes_on_others(place))
+        return (SqliteStore if read_only else _open_to_write)(
+            place, _notes_on_others(place)
+        )
     except (OSError, sqlite3.Error) as error:
         why = f"cannot be opened as a ledger ({getattr(error, 'strerror', None) or error})"
         raise UsageError(f"{place}: {why}; give another --ledger path") from None

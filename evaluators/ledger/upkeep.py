@@ -41,7 +41,10 @@ def where(
 def read_rows(store: Store, wanted: Where = ALL) -> Iterator[StoredRow]:
     """Yield the selected rows by key, damaged ones included."""
     condition, values = wanted
-    return map(StoredRow._make, store.stream(f"{Sql.ROWS} WHERE {condition} ORDER BY key", values))
+    return map(
+        StoredRow._make,
+        store.stream(f"{Sql.ROWS} WHERE {condition} ORDER BY key", values),
+    )
 
 
 ModelTotal = tuple[Usage, float, float]
@@ -49,7 +52,9 @@ ModelTotal = tuple[Usage, float, float]
 in seconds since 1970."""
 
 
-def ledger_stats(store: Store, cost: Price) -> tuple[dict[str, ModelTotal], Counter[str]]:
+def ledger_stats(
+    store: Store, cost: Price
+) -> tuple[dict[str, ModelTotal], Counter[str]]:
     """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
     models: dict[str, ModelTotal] = {}
     counts, signer = Counter[str](), rows.Signer()
@@ -78,11 +83,15 @@ def export_lines(store: Store, wanted: Where, left_out: list[str]) -> Iterator[s
         else:
             left_out.append(str(row.key))
     if wanted == ALL:
-        for one in store.stream("SELECT kind, key, text FROM documents ORDER BY kind, key"):
+        for one in store.stream(
+            "SELECT kind, key, text FROM documents ORDER BY kind, key"
+        ):
             yield StoredDocument._make(one).line
 
 
-def save_unkept(place: LedgerPlace, unkept: Sequence[StoredRow | StoredDocument]) -> Path:
+def save_unkept(
+    place: LedgerPlace, unkept: Sequence[StoredRow | StoredDocument]
+) -> Path:
     """Return the private file in the working folder to which these rows were saved, or OSError."""
     name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
     UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -104,7 +113,9 @@ def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
                 continue
             file = path.lstat()
             others = is_foreign(file) or file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if not stat.S_ISREG(file.st_mode) or (others and rows.VARIABLE not in os.environ):
+            if not stat.S_ISREG(file.st_mode) or (
+                others and rows.VARIABLE not in os.environ
+            ):
                 yield f"{path} is not taken in: other users could have changed it"
                 continue
             new, _, refused = import_rows(store, path)
@@ -143,11 +154,15 @@ def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
                 known += one.key in replies
                 replies.setdefault(one.key, one)
         marks = ", ".join("?" * len(replies)) or "NULL"
-        found = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", list(replies))
+        found = store.read(
+            f"SELECT key FROM calls WHERE key IN ({marks})", list(replies)
+        )
         there = {key for (key,) in found}
         added = [row for row in replies.values() if row.key not in there]
         marked = [(row.key,) for row in added]
-        store.change([(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)])
+        store.change(
+            [(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)]
+        )
         new, known = new + len(added), known + len(there)
     return new, known, refused
 
@@ -170,7 +185,10 @@ def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
     fields = values.keys() if isinstance(values, dict) else set()
     if fields == set(StoredDocument._fields):
         document = StoredDocument(**values)
-        if not all(isinstance(text, str) for text in document) or document.opened(signer) is None:
+        if (
+            not all(isinstance(text, str) for text in document)
+            or document.opened(signer) is None
+        ):
             why = f"was not written with this {rows.VARIABLE}; export again"
             raise ValueError(f"a document that is damaged, or {why}")
         return document
@@ -182,7 +200,9 @@ def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
         raise ValueError(f"format {found}, this version reads format {rows.SCHEMA}")
     row = StoredRow(**{**values, "reply": canonical(values["reply"])})
     if row.opened() is None:
-        raise ValueError("the row is not what was exported: its checksum is wrong; export it again")
+        raise ValueError(
+            "the row is not what was exported: its checksum is wrong; export it again"
+        )
     if not signer.accepts(row):
         raise ValueError(f"unsigned: it was not written with this {rows.VARIABLE}")
     return row
@@ -194,11 +214,15 @@ def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:
     With ``remove`` they go with what was sent for them, and their space is returned.
     """
     condition, values = wanted
-    query = f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
+    query = (
+        f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
+    )
     ((number, size),) = store.read(query, values)
     if remove and number:
         gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
-        requests = f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
+        requests = (
+            f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
+        )
         imported = f"DELETE FROM imported WHERE {gone.format('imported')}"
         rows_gone = f"DELETE FROM calls WHERE {condition}", [values]
         store.change([rows_gone, (imported, [()]), (requests, [(REQUEST,)])])

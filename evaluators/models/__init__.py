@@ -58,14 +58,18 @@ class LazyModel:
         """How it may be asked."""
         advice = no_key_sent(self._spec, self._key)
         if self._spec.function or self._spec.http:
-            advice = "check the function" if self._spec.function else "check the service"
+            advice = (
+                "check the function" if self._spec.function else "check the service"
+            )
         limits = self._spec.limits
         return replace(limits, advice=advice) if advice else limits
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._loaded is None and self._spec.function:
-            self._loaded = FunctionModel(self.spec, self._spec.function, self._spec.deadline)
+            self._loaded = FunctionModel(
+                self.spec, self._spec.function, self._spec.deadline
+            )
         elif self._loaded is None:
             from evaluators.models.api import ApiModel
 

@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-MAX_TOKENS = 10**9  # of one reply; a broken server's larger number would spoil every sum
+MAX_TOKENS = (
+    10**9
+)  # of one reply; a broken server's larger number would spoil every sum
 BATCHES_A_PAGE = 100
-INCOMPLETE = "incomplete"  # the finish of a reply that its API calls incomplete: no answer
-MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})  # without text or tool call
+INCOMPLETE = (
+    "incomplete"  # the finish of a reply that its API calls incomplete: no answer
+)
+MAY_BE_EMPTY = frozenset(
+    {"length", "content_filter", INCOMPLETE}
+)  # without text or tool call
 
 
 def refuse_body(what: str) -> NoReturn:
@@ -188,10 +194,14 @@ class ProviderAdapter:
 def parse_body(content: bytes) -> JsonObject:
     """Return the one JSON object of a body; duplicate keys and NaN are not JSON."""
     try:
-        value = _DECODER.decode(content.decode(json.detect_encoding(content), "surrogatepass"))
+        value = _DECODER.decode(
+            content.decode(json.detect_encoding(content), "surrogatepass")
+        )
     except (ValueError, RecursionError):
         start = content[:80].decode("utf-8", "replace")
-        refuse_body(f"the body is not JSON: {start!r}" if start.strip() else "the body is empty")
+        refuse_body(
+            f"the body is not JSON: {start!r}" if start.strip() else "the body is empty"
+        )
     return _typed(value, JsonObject, "the body")
 
 
@@ -204,10 +214,14 @@ def sdk_client(sdk: str, key: Key, base_url: str, client: "httpx2.AsyncClient") 
     """Return a provider's SDK, given as MODULE:CLASS; it sends each request once."""
     module, _, name = sdk.partition(":")
     made = getattr(import_module(module), name)
-    return made(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
+    return made(
+        api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0
+    )
 
 
-def sdk_address(sdk: str, path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
+def sdk_address(
+    sdk: str, path: str, key: Key, base_url: str
+) -> tuple[str, Mapping[str, object]]:
     """Return the URL and headers that a provider's SDK would use for a path."""
     import httpx2  # noqa: PLC0415  # a fifth of a second
 
@@ -229,7 +243,9 @@ _JSON_TYPES: Mapping[type, str] = {
 
 def _typed(value: object, kind: type[T], key: str) -> T:
     if not isinstance(value, kind):
-        refuse_body(f"{key} is {_JSON_TYPES.get(type(value), 'a number')}, not {_JSON_TYPES[kind]}")
+        refuse_body(
+            f"{key} is {_JSON_TYPES.get(type(value), 'a number')}, not {_JSON_TYPES[kind]}"
+        )
     return value
 
 

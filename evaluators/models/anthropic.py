@@ -27,7 +27,9 @@ WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
 
 
-def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
+def write(
+    name: str, request: Request, parameters: Mapping[str, object]
+) -> Mapping[str, object]:
     """Return the body of a request for a message."""
     system = [sendable(one.content) for one in request.messages if one.role == "system"]
     users = [sendable(one.content) for one in request.messages if one.role == "user"]
@@ -40,10 +42,16 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
     if system:
         # Every item has the same text up to this mark: one call writes the cache, others read it.
         text = "\n\n".join(system)
-        body["system"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
+        body["system"] = [
+            {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+        ]
     if tool := request.tool:
         schema = dict(tool.schema)
-        entry = {"name": tool.name, "description": tool.description, "input_schema": schema}
+        entry = {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": schema,
+        }
         body |= {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
     return body
 
@@ -149,7 +157,9 @@ class _Batches(adapter.BatchApi):
         finally:
             await response.aclose()
 
-    def read(self, line: adapter.JsonObject) -> tuple[str, adapter.JsonObject | CallError]:
+    def read(
+        self, line: adapter.JsonObject
+    ) -> tuple[str, adapter.JsonObject | CallError]:
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key, result = line.text("custom_id"), line.mapping("result")
@@ -160,7 +170,9 @@ class _Batches(adapter.BatchApi):
             return key, TransientError(kind, f"the call came back as {kind}")
         body = result.mapping("error")
         name = str(body.mapping("error").get("type"))
-        return key, failures.of_response(STATUSES.get(name, 500), {}, json.dumps(body).encode())
+        return key, failures.of_response(
+            STATUSES.get(name, 500), {}, json.dumps(body).encode()
+        )
 
 
 ADAPTER = adapter.ProviderAdapter(

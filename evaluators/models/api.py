@@ -3,7 +3,14 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ssl import SSLContext
@@ -18,9 +25,22 @@ import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
-from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, TransientError
+from evaluators.core import (
+    CallError,
+    FatalError,
+    Reply,
+    Request,
+    ToolCall,
+    TransientError,
+)
 from evaluators.models import failures
-from evaluators.models.adapter import BatchApi, Batching, JsonObject, parse_body, refuse_body
+from evaluators.models.adapter import (
+    BatchApi,
+    Batching,
+    JsonObject,
+    parse_body,
+    refuse_body,
+)
 from evaluators.models.spec import Spec, no_key_sent
 from evaluators.text import Key, mask, one_line
 
@@ -30,10 +50,19 @@ MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine sets the 
 MAX_BODY = 5 * 1024 * 1024  # bytes
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
-_RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})")  # a date, or as in -002
+_RELEASE = re.compile(
+    r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})"
+)  # a date, or as in -002
 SDK_READS = "x-stainless-raw-response"  # tells the SDK what to return
 FRAMING = frozenset(
-    {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "host",
+        "transfer-encoding",
+        SDK_READS,
+    }
 )
 encode_json = msgspec.json.Encoder().encode
 
@@ -52,14 +81,20 @@ class Endpoint:
     headers: CIMultiDict[str] = field(repr=False)
     """Not the session's own: aiohttp shows those to a proxy, outside TLS."""
 
-    async def post(self, content: Mapping[str, object]) -> tuple[int, Mapping[str, str], bytes]:
+    async def post(
+        self, content: Mapping[str, object]
+    ) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and decoded body; TransientError for one that is too large."""
         url, data = self.url, None
         if self.method == "GET":
             url = url.update_query({key: str(value) for key, value in content.items()})
         else:
             data = encode_json(content)
-        sent: dict[str, Any] = {"headers": self.headers, "data": data, "proxy": self.proxy}
+        sent: dict[str, Any] = {
+            "headers": self.headers,
+            "data": data,
+            "proxy": self.proxy,
+        }
         exchange = self.session.request(self.method, url, allow_redirects=False, **sent)
         body = bytearray()
         async with exchange as response:
@@ -82,20 +117,25 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
         # The whole call has a deadline, so reads need no timer of their own.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)),
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=min(CONNECT_SECONDS, spec.deadline)
+        ),
     )
     # An SDK marks a header that it leaves out by an object. Headers that it takes from the
     # environment (organisation, project, custom ones) are for the provider's own host only.
     sent = CIMultiDict(
         (name, value)
         for name, value in headers.items()
-        if isinstance(value, str) and (spec.is_own_host or name.casefold() in EVERYWHERE)
+        if isinstance(value, str)
+        and (spec.is_own_host or name.casefold() in EVERYWHERE)
     )
     if spec.headers:
         for name in KEY_HEADERS:
             sent.popall(name, None)
         sent.update(zip(spec.headers, key.reveals(), strict=True))
-    return Endpoint(session=session, url=url, method=spec.adapter.method, proxy=proxy, headers=sent)
+    return Endpoint(
+        session=session, url=url, method=spec.adapter.method, proxy=proxy, headers=sent
+    )
 
 
 def no_key(spec: Spec) -> FatalError:
@@ -167,7 +207,9 @@ class ApiModel:
 
     def body(self, request: Request) -> Mapping[str, object]:
         """Return the body to send for a request."""
-        return self._adapter.write(self._spec.name, request, self._spec.merged(request.parameters))
+        return self._adapter.write(
+            self._spec.name, request, self._spec.merged(request.parameters)
+        )
 
     def read(self, content: JsonObject, headers: Mapping[str, str]) -> Reply:
         """Return the reply in a body, without the key. Raises a CallError if there is none."""
@@ -189,7 +231,10 @@ class ApiModel:
 
 def _hidden(reply: Reply, key: Key) -> Reply:
     """Return the reply without the key, which a server may echo: replies are kept and shown."""
-    calls = (ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments)) for c in reply.calls)
+    calls = (
+        ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments))
+        for c in reply.calls
+    )
     names = ("text", "finish", "model")
     said: dict[str, Any] = {name: key.hide(getattr(reply, name)) for name in names}
     return replace(reply, calls=tuple(calls), **said)
@@ -232,7 +277,9 @@ class BatchedModel(ApiModel):
         batching, lines, size = self._batching(), dict[str, bytes](), 0
         for key, request in calls:
             line = encode_json(self._opened().line(key, self.body(request)))
-            if lines and (len(lines) >= batching.calls or size + len(line) > batching.size):
+            if lines and (
+                len(lines) >= batching.calls or size + len(line) > batching.size
+            ):
                 yield lines
                 lines, size = {}, 0
             lines[key] = line
@@ -282,17 +329,23 @@ class BatchedModel(ApiModel):
             if self._key is None:
                 raise no_key(self._spec)
             client = _client(self._spec)
-            self._batches = self._batching().open(self._key, self._spec.base_url, client)
+            self._batches = self._batching().open(
+                self._key, self._spec.base_url, client
+            )
         return self._batches
 
     def _batching(self) -> Batching:
         batching = self._spec.batching
         if batching is None:
-            raise FatalError("no_batches", f"{self._spec.text}: its provider has no batches")
+            raise FatalError(
+                "no_batches", f"{self._spec.text}: its provider has no batches"
+            )
         return batching
 
     def _problem(self, error: Exception) -> CallError:
-        if isinstance(error.__cause__, CallError):  # our own check of where a request goes
+        if isinstance(
+            error.__cause__, CallError
+        ):  # our own check of where a request goes
             error = error.__cause__
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
@@ -309,11 +362,16 @@ def _client(spec: Spec) -> httpx2.AsyncClient:
     own = urlsplit(spec.base_url)
 
     async def check(request: httpx2.Request) -> None:
-        if (request.url.scheme, request.url.netloc.decode("ascii")) != (own.scheme, own.netloc):
+        if (request.url.scheme, request.url.netloc.decode("ascii")) != (
+            own.scheme,
+            own.netloc,
+        ):
             kind = "redirect"
             what = f"the server leads to another host, {request.url.host}: not followed"
             raise FatalError(kind, what)
-        if not spec.is_own_host:  # organisation and custom headers are for the provider alone
+        if (
+            not spec.is_own_host
+        ):  # organisation and custom headers are for the provider alone
             for name in set(request.headers) - EVERYWHERE - FRAMING:
                 del request.headers[name]
 
@@ -321,7 +379,9 @@ def _client(spec: Spec) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         proxy=None if proxy is None else str(proxy),
         verify=verified() if own.scheme == "https" else False,
-        timeout=httpx2.Timeout(spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)),
+        timeout=httpx2.Timeout(
+            spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)
+        ),
         trust_env=False,
         follow_redirects=False,
         event_hooks={"request": [check]},

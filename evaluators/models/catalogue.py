@@ -19,11 +19,15 @@ RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *spec.PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
 DAY = 86_400
-WRITTEN_BY_US = frozenset({"model", "messages", "system", "tools", "tool_choice", "stream", "n"})
+WRITTEN_BY_US = frozenset(
+    {"model", "messages", "system", "tools", "tool_choice", "stream", "n"}
+)
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
-def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Mapping[str, Spec]:
+def load_catalogue(
+    path: Path = DEFAULT_PATH, *, own: Path | None = None
+) -> Mapping[str, Spec]:
     """Return the models of a file by name; entries of a further one, ``own``, win.
 
     Raises UsageError naming file, line and key, never a value that may be an API key.
@@ -38,14 +42,20 @@ def replaced_entries(own: Path | None) -> str:
     if own is None:
         return ""
     bundled = load_settings(DEFAULT_PATH, may_be_empty=True).values
-    twice = [name for name in load_settings(own, may_be_empty=True).values if name in bundled]
-    return f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
+    twice = [
+        name for name in load_settings(own, may_be_empty=True).values if name in bundled
+    ]
+    return (
+        f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
+    )
 
 
 def _spec(top: Settings, name: str) -> Spec:
     if name in RESERVED or not NAME.fullmatch(name):
         taken = ", ".join(sorted(RESERVED))
-        raise top.problem(name, f"a name is letters, digits and . _ / -, and none of {taken}")
+        raise top.problem(
+            name, f"a name is letters, digits and . _ / -, and none of {taken}"
+        )
     entry = top.part(name)
     if entry.values.get("provider") == HTTP:
         return _service(entry, name)
@@ -55,20 +65,26 @@ def _spec(top: Settings, name: str) -> Spec:
         return replace(spec.of_function(entry.text("model"), name), **_fields(entry))
     base_url = entry.text("base_url") or None
     try:
-        model = spec.build(provider, spec.check_name(entry.text("model"), name), base_url, name)
+        model = spec.build(
+            provider, spec.check_name(entry.text("model"), name), base_url, name
+        )
     except UsageError as error:
         raise entry.problem("base_url" if base_url else "model", str(error)) from None
     return _with_own_key(entry, replace(model, **_fields(entry)))
 
 
 def _fields(entry: Settings) -> dict[str, Any]:
-    given = {key: read(entry, key) for key, read in FIELDS.items() if key in entry.values}
+    given = {
+        key: read(entry, key) for key, read in FIELDS.items() if key in entry.values
+    }
     return {"file": f"{entry.path}", **given}
 
 
 def _service(entry: Settings, name: str) -> Spec:
     """Return the Spec of a service; its version alone tells a changed one from what it was."""
-    entry.check_keys(KNOWN_HTTP, required=("provider", "url", "body", "answer", "version"))
+    entry.check_keys(
+        KNOWN_HTTP, required=("provider", "url", "body", "answer", "version")
+    )
     try:
         url = spec.normalise_url(entry.text("url"))
     except UsageError as error:
@@ -77,13 +93,22 @@ def _service(entry: Settings, name: str) -> Spec:
     tokens.check_keys(own_targets.TOKENS)
     target = own_targets.HttpTarget(
         url=url,
-        method=entry.one_of("method", METHODS) if "method" in entry.values else METHODS[0],
+        method=entry.one_of("method", METHODS)
+        if "method" in entry.values
+        else METHODS[0],
         body=_body(entry),
         answer=_path(entry, "answer"),
         tokens={way: _path(tokens, way) for way in tokens.values},
         cost=_path(entry, "cost") if "cost" in entry.values else "",
     )
-    model = Spec(text=name, provider=HTTP, name=name, base_url=url, answers_as=("*",), http=target)
+    model = Spec(
+        text=name,
+        provider=HTTP,
+        name=name,
+        base_url=url,
+        answers_as=("*",),
+        http=target,
+    )
     return _with_own_key(entry, replace(model, **_fields(entry)))
 
 
@@ -91,9 +116,13 @@ def _body(entry: Settings) -> Mapping[str, object]:
     body = _json_map(entry.part("body"))
     for place in own_targets.places(body):
         if place not in PLACES:
-            raise entry.problem(key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}")
+            raise entry.problem(
+                key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}"
+            )
     if not any(own_targets.places(body)):
-        what = f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
+        what = (
+            f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
+        )
         raise entry.problem(key="body", what=what)
     return body
 
@@ -107,7 +136,10 @@ def _path(holder: Settings, key: str) -> str:
 
 def _with_own_key(entry: Settings, model: Spec) -> Spec:
     """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
-    named = {model.api_key_env: "api_key_env", **dict.fromkeys(model.headers.values(), "headers")}
+    named = {
+        model.api_key_env: "api_key_env",
+        **dict.fromkeys(model.headers.values(), "headers"),
+    }
     for known in spec.PROVIDERS.values():
         own = model.is_loopback or spec.is_same_host(model.base_url, known.base_url)
         if known.api_key_env in named and not own:
@@ -217,7 +249,9 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "version": Settings.text,
     "deadline": _seconds,
     "item_deadline": _seconds,
-    **dict.fromkeys(("concurrency", "rpm", "tpm"), lambda one, key: one.whole(key, 1, math.inf)),
+    **dict.fromkeys(
+        ("concurrency", "rpm", "tpm"), lambda one, key: one.whole(key, 1, math.inf)
+    ),
     "prices": _prices,
     "batch": _batch,
 }

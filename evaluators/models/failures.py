@@ -19,7 +19,11 @@ ENVIRONMENT = "environment"  # the kind of an unusable proxy or unusable certifi
 
 NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     (
-        (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, ConnectionRefusedError),
+        (
+            aiohttp.ClientConnectorError,
+            aiohttp.ConnectionTimeoutError,
+            ConnectionRefusedError,
+        ),
         "unreachable",
         "no connection",
     ),
@@ -78,7 +82,9 @@ CONTEXT = re.compile(
     r"|too many (?:input )?tokens",
     re.IGNORECASE,
 )
-BY_WORDS: tuple[tuple[tuple[int, ...], re.Pattern[str], tuple[type[CallError], str]], ...] = (
+BY_WORDS: tuple[
+    tuple[tuple[int, ...], re.Pattern[str], tuple[type[CallError], str]], ...
+] = (
     ((400, 403, 429), QUOTA, (FatalError, "quota")),
     ((400, 403, 422), FILTERED, (RefusedError, "filtered")),
     ((400, 413, 422), CONTEXT, (RefusedError, "context_length")),
@@ -105,7 +111,9 @@ RESETS: Mapping[str, str] = {
 """Headers that say when a whole limit is free again, and the headers with the rest of it."""
 PASSED_ON = "llm_provider-"  # LiteLLM's prefix for the provider's own headers
 MAX_RESET_S = 90.0  # a longer one is of a daily limit, which is partly free long before
-DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+DURATION = re.compile(
+    r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?"
+)
 SEARCHED_LENGTH = 4000  # characters of an error body that are searched for words
 
 
@@ -116,14 +124,20 @@ def of_exception(error: Exception) -> CallError:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ContentEncodingError):
-            return TransientError("bad_body", f"the body cannot be decoded: {cause.message}")
+            return TransientError(
+                "bad_body", f"the body cannot be decoded: {cause.message}"
+            )
         cause = cause.__cause__
     # As text, the error of an unreadable response would start with a 400.
-    words = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    words = (
+        error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    )
     name = f"{type(error).__name__} {words}".strip()
     for types, kind, what in NETWORK:
         if isinstance(error, types):
-            return TransientError(kind, what if kind == "timeout" else f"{what}: {name}")
+            return TransientError(
+                kind, what if kind == "timeout" else f"{what}: {name}"
+            )
     # Anything else comes from the request itself, and would come again.
     return RefusedError("bad_request", f"cannot be sent: {name}")
 
@@ -131,8 +145,12 @@ def of_exception(error: Exception) -> CallError:
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Return the CallError for a response with another status than 2xx."""
     said, words = message_of(body)
-    by_words = (found for all_, by, found in BY_WORDS if status in all_ and by.search(words))
-    sort, kind = next(by_words, STATUSES.get(status) or OTHERS[(status >= 400) + (status >= 500)])
+    by_words = (
+        found for all_, by, found in BY_WORDS if status in all_ and by.search(words)
+    )
+    sort, kind = next(
+        by_words, STATUSES.get(status) or OTHERS[(status >= 400) + (status >= 500)]
+    )
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
     return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
 
@@ -140,11 +158,15 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallErr
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
     """Return the CallError for an error object under status 200."""
     said, words = message_of(json.dumps(body).encode())
-    found = next((sort for pattern, sort in BY_WORDS_ALONE if pattern.search(words)), ERROR_BODY)
+    found = next(
+        (sort for pattern, sort in BY_WORDS_ALONE if pattern.search(words)), ERROR_BODY
+    )
     return _error(*found, f"an error in place of a reply: {said}", headers)
 
 
-def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str, str]) -> CallError:
+def _error(
+    sort: type[CallError], kind: str, message: str, headers: Mapping[str, str]
+) -> CallError:
     if not issubclass(sort, TransientError):
         return sort(kind, message)
     if headers.get("x-should-retry", "").strip().casefold() == "false":
@@ -161,7 +183,9 @@ def message_of(content: bytes) -> tuple[str, str]:
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
-        return ("an HTML page" if text.lstrip().startswith("<") else text), text[:SEARCHED_LENGTH]
+        return ("an HTML page" if text.lstrip().startswith("<") else text), text[
+            :SEARCHED_LENGTH
+        ]
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value = value[0]  # as Gemini's OpenAI-compatible endpoint has it
     inner = value.get("error", value) if isinstance(value, dict) else value
@@ -191,7 +215,9 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
         seconds = _wait(headers.get(before + reset, ""), headers)
         if seconds is not None:
             known.append(seconds)
-            used_up += [seconds] if _number(headers.get(before + remaining, "")) == 0 else []
+            used_up += (
+                [seconds] if _number(headers.get(before + remaining, "")) == 0 else []
+            )
     wait = max(used_up) if used_up else min(known, default=None)
     return None if wait is None or wait > MAX_RESET_S else wait
 
@@ -200,7 +226,9 @@ def _wait(text: str, headers: Mapping[str, str]) -> float | None:
     """Return the seconds in a number, in a duration, or until a moment; None for anything else."""
     text = text.strip()
     if text and (found := DURATION.fullmatch(text)):
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+        hours, minutes, seconds, milliseconds = (
+            float(part or 0) for part in found.groups()
+        )
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     number, end = _number(text), _moment(text)
     if number is not None or end is None:
@@ -211,7 +239,9 @@ def _wait(text: str, headers: Mapping[str, str]) -> float | None:
 
 
 def _number(text: str) -> float | None:
-    number = float(text) if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text.strip()) else math.inf
+    number = (
+        float(text) if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text.strip()) else math.inf
+    )
     return number if math.isfinite(number) else None
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SDK = "openai:AsyncOpenAI"
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls", "eos_token": "stop"}
 FILTERED = "content_filter"
-FAILED = frozenset({"error", "abort", "insufficient_system_resource"})  # gateways' finish words
+FAILED = frozenset(
+    {"error", "abort", "insufficient_system_resource"}
+)  # gateways' finish words
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -31,7 +33,11 @@ def write_chat(
     body = {"model": name, "messages": _messages(request.messages), **parameters}
     if tool := request.tool:
         schema = dict(tool.schema)
-        function = {"name": tool.name, "description": tool.description, "parameters": schema}
+        function = {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": schema,
+        }
         body["tools"] = [{"type": "function", "function": function}]
         body["tool_choice"] = {"type": "function", "function": {"name": tool.name}}
     return body
@@ -43,14 +49,21 @@ def read_chat(content: adapter.JsonObject) -> Reply:
     if not choices:
         adapter.refuse_body("choices is an empty list")
     message = choices[0].mapping("message")
-    finish = choices[0].text("finish_reason").partition(":")[0]  # Gemini: "content_filter: SAFETY"
+    finish = (
+        choices[0].text("finish_reason").partition(":")[0]
+    )  # Gemini: "content_filter: SAFETY"
     if choices[0].get("error") or finish in FAILED:
         adapter.refuse_body(f"the provider broke the reply off ({finish[:40]!r})")
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
     calls = () if message.get("tool_calls") is None else message.mappings("tool_calls")
     functions = [call.mapping("function") for call in calls]
-    if text is None and refusal is None and not functions and finish not in adapter.MAY_BE_EMPTY:
+    if (
+        text is None
+        and refusal is None
+        and not functions
+        and finish not in adapter.MAY_BE_EMPTY
+    ):
         adapter.refuse_body("the message holds neither content nor a tool call")
     usage = content.details("usage")
     return Reply(
@@ -107,7 +120,9 @@ def read_response(content: adapter.JsonObject) -> Reply:
         finish=finish,
         model=content.text("model"),
         input_tokens=usage.count("input_tokens"),
-        output_tokens=usage.count("output_tokens"),  # with thoughts, which are paid for too
+        output_tokens=usage.count(
+            "output_tokens"
+        ),  # with thoughts, which are paid for too
         cache_read_tokens=usage.details("input_tokens_details").count("cached_tokens"),
     )
 
@@ -117,7 +132,9 @@ def _cut_short(content: adapter.JsonObject, items: list[adapter.JsonObject]) -> 
     if status not in ("completed", adapter.INCOMPLETE):
         adapter.refuse_body(f"status is {status[:40]!r}, not completed")
     # A response may be called completed although one of its parts was cut.
-    if status == "completed" and all(item.get("status") != adapter.INCOMPLETE for item in items):
+    if status == "completed" and all(
+        item.get("status") != adapter.INCOMPLETE for item in items
+    ):
         return ""
     reason = content.details("incomplete_details").text_or_none("reason")
     return FILTERED if reason == FILTERED else adapter.INCOMPLETE
@@ -131,7 +148,9 @@ LABEL = "qagate"
 class _Batches(adapter.BatchApi):
     """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls."""
 
-    def __init__(self, path: str, key: Key, base_url: str, client: "AsyncClient") -> None:
+    def __init__(
+        self, path: str, key: Key, base_url: str, client: "AsyncClient"
+    ) -> None:
         sdk = adapter.sdk_client(SDK, key, base_url, client)
         super().__init__(sdk, sdk.batches)
         self._endpoint: Any = f"/v1/{path}"
@@ -141,7 +160,9 @@ class _Batches(adapter.BatchApi):
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
         content = b"\n".join(lines) + b"\n"
-        file = await self._sdk.files.create(file=(f"{name}.jsonl", content), purpose="batch")
+        file = await self._sdk.files.create(
+            file=(f"{name}.jsonl", content), purpose="batch"
+        )
         return str(file.id)
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
@@ -172,12 +193,16 @@ class _Batches(adapter.BatchApi):
     async def results(self, batch: str) -> AsyncIterator[bytes]:
         found = await self._batches.retrieve(batch)
         for file in filter(None, (found.output_file_id, found.error_file_id)):
-            async with self._sdk.files.with_streaming_response.content(file) as response:
+            async with self._sdk.files.with_streaming_response.content(
+                file
+            ) as response:
                 async for part in response.iter_bytes():
                     yield part
             yield b"\n"
 
-    def read(self, line: adapter.JsonObject) -> tuple[str, adapter.JsonObject | CallError]:
+    def read(
+        self, line: adapter.JsonObject
+    ) -> tuple[str, adapter.JsonObject | CallError]:
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key = line.text("custom_id")
@@ -194,7 +219,9 @@ class _Batches(adapter.BatchApi):
 
 
 CHAT, RESPONSES = "chat/completions", "responses"
-BATCHING = adapter.Batching(calls=50_000, size=200_000_000, open=partial(_Batches, CHAT))
+BATCHING = adapter.Batching(
+    calls=50_000, size=200_000_000, open=partial(_Batches, CHAT)
+)
 ADAPTER = adapter.ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",

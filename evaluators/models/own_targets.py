@@ -38,7 +38,9 @@ PLACES = (*OF_CASE, "prompt", "messages")
 
 TOKENS = ("input", "output")
 _PLACE = re.compile(r"\{(\w+)\}")
-REFUSED = "bad_request"  # if the first three calls fail so, the run ends: a path is wrong
+REFUSED = (
+    "bad_request"  # if the first three calls fail so, the run ends: a path is wrong
+)
 FAILED = "target_failed"
 REPLY_KEYS = ("text", "tool_calls", "input_tokens", "output_tokens", "cost", "model")
 Function = Callable[[AskedCase], Any]
@@ -112,19 +114,28 @@ def _address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
 
 
 def _write(
-    target: HttpTarget, name: str, request: core.Request, parameters: Mapping[str, object]
+    target: HttpTarget,
+    name: str,
+    request: core.Request,
+    parameters: Mapping[str, object],
 ) -> Mapping[str, object]:
     if target.takes_case and request.case is None:
-        raise RefusedError(REFUSED, "its body takes an item's question: it can only answer items")
+        raise RefusedError(
+            REFUSED, "its body takes an item's question: it can only answer items"
+        )
     case = request.case or AskedCase()
     values = {
         **{name: getattr(case, name) for name in OF_CASE},
         "prompt": "\n\n".join(one.content for one in request.messages),
-        "messages": [{"role": one.role, "content": one.content} for one in request.messages],
+        "messages": [
+            {"role": one.role, "content": one.content} for one in request.messages
+        ],
     }
     filled = {key: _filled(value, values) for key, value in target.body.items()}
     is_query = target.method == "GET"
-    return {key: as_text(value) for key, value in filled.items()} if is_query else filled
+    return (
+        {key: as_text(value) for key, value in filled.items()} if is_query else filled
+    )
 
 
 def _filled(template: object, values: Mapping[str, Any]) -> Any:
@@ -159,7 +170,9 @@ def _one(path: str, content: JsonObject) -> object:
         return found[0]
     what = f"leads to {len(found)} values" if len(found) > 1 else "leads to nothing"
     keys = ", ".join(list(content)[:20])
-    raise RefusedError(REFUSED, f"{path} {what} in the reply, which has {keys or 'no keys'}")
+    raise RefusedError(
+        REFUSED, f"{path} {what} in the reply, which has {keys or 'no keys'}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +217,9 @@ def _load(name: str) -> tuple[Function, str, bool]:
 
 
 @cache
-def _source_hash(module: ModuleType) -> str:  # not by path: another import may be of other code
+def _source_hash(
+    module: ModuleType,
+) -> str:  # not by path: another import may be of other code
     return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:16]
 
 
@@ -236,7 +251,9 @@ class FunctionModel:
             from evaluators.models.failures import retry_after  # noqa: PLC0415  # aiohttp
 
             given = {"retry-after": str(error.retry_after)}  # perhaps a header's text
-            raise core.TransientError(error.kind, self._said(error), retry_after(given)) from None
+            raise core.TransientError(
+                error.kind, self._said(error), retry_after(given)
+            ) from None
         except Exception as error:  # noqa: BLE001  # the user's code may raise anything
             if isinstance(error, TimeoutError) and limit.expired():
                 msg = f"{self._spec}: no answer within {self._deadline:g} s"
@@ -266,7 +283,9 @@ class FunctionModel:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             serving = (self._loop,)
-            threading.Thread(target=_serve, args=serving, name="qa-target", daemon=True).start()
+            threading.Thread(
+                target=_serve, args=serving, name="qa-target", daemon=True
+            ).start()
         return asyncio.run_coroutine_threadsafe(_awaited(function, case), self._loop)
 
     def _said(self, error: Exception) -> str:
@@ -306,7 +325,12 @@ def _reply(said: object) -> Reply:
         content = JsonObject(flat(said))
         for name in ("text", "finish", "model"):
             content.text(name)
-        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+        for name in (
+            "input_tokens",
+            "output_tokens",
+            "cache_read_tokens",
+            "cache_write_tokens",
+        ):
             content.count(name)
         content.amount("cost")
         return said
@@ -316,7 +340,9 @@ def _reply(said: object) -> Reply:
         )
     for key in said:
         if key not in REPLY_KEYS:
-            raise ValueError(f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}")
+            raise ValueError(
+                f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}"
+            )
     content = parse_body(json.dumps(dict(said)).encode())
     calls = content.mappings("tool_calls") if content.get("tool_calls") else []
     text = content.text_or_none("text")
@@ -325,7 +351,9 @@ def _reply(said: object) -> Reply:
     return Reply(
         text=text or "",
         calls=tuple(
-            core.ToolCall(name=call.text("name"), arguments=as_text(call.get("arguments", {})))
+            core.ToolCall(
+                name=call.text("name"), arguments=as_text(call.get("arguments", {}))
+            )
             for call in calls
         ),
         finish="tool_calls" if calls else "stop",

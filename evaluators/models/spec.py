@@ -126,7 +126,9 @@ class Spec:
     @property
     def takes_case(self) -> bool:
         """Whether it answers cases instead of prompts, so that it cannot judge."""
-        return self.function is not None or (self.http is not None and self.http.takes_case)
+        return self.function is not None or (
+            self.http is not None and self.http.takes_case
+        )
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -181,11 +183,15 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
         raise _unknown(text, provider if colon else text, catalogue)
     # Names may hold ``@``, ``/`` and ``:`` themselves: the last ``@http(s)://`` begins the URL.
     marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
-    if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
+    if not marks and re.search(
+        r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE
+    ):
         raise UsageError(
             f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
         )
-    name, base_url = (rest[: marks[-1].start()], rest[marks[-1].end() :]) if marks else (rest, None)
+    name, base_url = (
+        (rest[: marks[-1].start()], rest[marks[-1].end() :]) if marks else (rest, None)
+    )
     return build(provider, check_name(name, text), base_url, text)
 
 
@@ -209,7 +215,9 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
 def check_judge(spec: Spec) -> Spec:
     """Return the model. Raises UsageError for one that can only answer items."""
     if spec.takes_case:
-        raise UsageError(f"{spec.text}: it answers items, and cannot judge or write; name a model")
+        raise UsageError(
+            f"{spec.text}: it answers items, and cannot judge or write; name a model"
+        )
     return spec
 
 
@@ -217,7 +225,9 @@ def of_function(name: str, text: str) -> Spec:
     """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, without loading it."""
     called, _, version = name.partition("@")
     target = FunctionTarget(name=called, version=version)
-    return Spec(text=text, provider=PYTHON, name=called, version=version, function=target)
+    return Spec(
+        text=text, provider=PYTHON, name=called, version=version, function=target
+    )
 
 
 def check_name(name: str, where: str) -> str:
@@ -236,17 +246,25 @@ def check_name(name: str, where: str) -> str:
 def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     services = [f"{HTTP}:{name}" for name, spec in catalogue.items() if spec.http]
     forms = ("openai:NAME@URL", f"{PYTHON}:MODULE:FUNCTION", f"{HTTP}:NAME")
-    names = [*(f"{provider}:NAME" for provider in PROVIDERS), *forms, *sorted(catalogue)]
+    names = [
+        *(f"{provider}:NAME" for provider in PROVIDERS),
+        *forms,
+        *sorted(catalogue),
+    ]
     wanted = text if head == HTTP else head
     close = get_close_matches(wanted, [*PROVIDERS, PYTHON, *catalogue, *services], n=1)
-    owner = next((name for name, one in PROVIDERS.items() if text.startswith(one.families)), "")
+    owner = next(
+        (name for name, one in PROVIDERS.items() if text.startswith(one.families)), ""
+    )
     _, colon, name = text.partition(":")
     hint = "."
     if text in PROVIDERS:
         hint = f": it needs a name, {text}:NAME."
     elif re.match(r"https?://|[\w.-]+:\d+(/|$)", text):
         url = text if "://" in text else f"http://{text}"
-        hint = f"; a URL needs the model's name in front: {_shown(f'openai:NAME@{url}')}."
+        hint = (
+            f"; a URL needs the model's name in front: {_shown(f'openai:NAME@{url}')}."
+        )
     elif owner or close:
         hint = f"; did you mean {_shown(f'{owner}:{text}' if owner else close[0])}?"
     elif colon and name:
@@ -278,7 +296,9 @@ def normalise_url(url: str) -> str:
     try:
         # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
         if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
-            raise ValueError("it holds spaces, control or non-ASCII characters, or a backslash")
+            raise ValueError(
+                "it holds spaces, control or non-ASCII characters, or a backslash"
+            )
         parts = urlsplit(url)
         port, host = parts.port, (parts.hostname or "").rstrip(".")
         if problem := _problem(url, parts, host):
@@ -324,8 +344,12 @@ KEY_ENV = (
     "the environment variable with the key of the server at URL; a provider's own variable is "
     "read for the provider's own host only"
 )
-MODELS_FILE = "models in addition to evaluators/models.yaml, in the same form; its entries win"
-ENV_FILE = Path(".env")  # in the working folder: keys that the environment does not have
+MODELS_FILE = (
+    "models in addition to evaluators/models.yaml, in the same form; its entries win"
+)
+ENV_FILE = Path(
+    ".env"
+)  # in the working folder: keys that the environment does not have
 NONE: Mapping[str, str] = MappingProxyType({})
 KEY_FORM = r"[!-~]+"
 HEADER_FORM = r"[!-~]+(?: [!-~]+)*"  # a scheme such as Bearer may precede the key
@@ -354,7 +378,9 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     key that is not named, not set, or that no header can carry. No traceback can show the value.
     """
     if spec.headers:
-        values = (_checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values())
+        values = (
+            _checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values()
+        )
         return Key("\n".join(values))
     if spec.http and not spec.api_key_env:
         return Key(PLACEHOLDER)
@@ -400,5 +426,7 @@ def read_variable(variable: str) -> Key:
     if value is None and variable and ENV_FILE.exists():
         from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
 
-        value = dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False).get(variable)
+        value = dotenv_values(
+            stream=StringIO(read_text(ENV_FILE)), interpolate=False
+        ).get(variable)
     return Key((value or "").strip())

@@ -25,14 +25,26 @@ MAX_EXPRESSION = 300
 LONGEST = 400
 """Characters. A longer answer that holds a letter says something."""
 
-_KINDS = ("markers", "colon_markers", "leads", "copulas", "fillers", "fields", "empty_answers")
-_LOOK_ALIKES = str.maketrans("АВЕЅІЈКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABESIJKMHOPCTXABEZHIKMNOPTYX")
+_KINDS = (
+    "markers",
+    "colon_markers",
+    "leads",
+    "copulas",
+    "fillers",
+    "fields",
+    "empty_answers",
+)
+_LOOK_ALIKES = str.maketrans(
+    "АВЕЅІЈКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABESIJKMHOPCTXABEZHIKMNOPTYX"
+)
 _LONGEST_PHRASE = 6
 """Words in the longest phrase of the file."""
 _WORD = re.compile(r"[^\W_]+|[✅✔✓☑❌✗✘]")
 _JOINER = re.compile(r"[\s_\-\u2010\u2011]{1,4}")
 _SOFT = re.compile(r"[ \t,*_]+")
-_PLAIN = re.compile(r"""[\s"'`´„“”‟‘’‚‛«»‹›「」『』*_#>|()\[\]{}<:;,.!/=$•·\-‐‑‒–—→]*""")
+_PLAIN = re.compile(
+    r"""[\s"'`´„“”‟‘’‚‛«»‹›「」『』*_#>|()\[\]{}<:;,.!/=$•·\-‐‑‒–—→]*"""
+)
 _ANNOUNCING = re.compile(r"[:=\n]|\s[-–—→]")
 _SEGMENT_END = re.compile(r"[.:;!?\n…*#_`\"|]+")
 
@@ -80,7 +92,9 @@ class Words:
 
     def key(self, index: int, count: int) -> str:
         """Return the phrase key of ``count`` words from ``index`` on."""
-        return " ".join(word_key(match[0]) for match in self.found[index : index + count])
+        return " ".join(
+            word_key(match[0]) for match in self.found[index : index + count]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +142,9 @@ class Lexicon:
         if not _is_plain(tail) or tail.startswith(("-", "/", "=", "→")):
             return None
         every = grades | hints
-        return Expression(every.pop() if grades and len(every) == 1 else None, marked=start > 0)
+        return Expression(
+            every.pop() if grades and len(every) == 1 else None, marked=start > 0
+        )
 
     def _skip_markers(self, words: Words) -> int:
         """Return the index of the first word behind ``Therefore, my grade is``; 0 for no marker."""
@@ -178,7 +194,9 @@ class Lexicon:
             else:
                 named = self.letters.get(word, grade)
                 opens = not index or any(end in words.gaps[index] for end in ".!?:\n")
-                article = opens and after == " " and not words.phrase(index + 1, self.copulas)
+                article = (
+                    opens and after == " " and not words.phrase(index + 1, self.copulas)
+                )
                 meant = word.isupper() and not article
             if named != grade and meant:
                 return True
@@ -199,12 +217,16 @@ def lexicon(labels: tuple[str, ...] = GRADES) -> Lexicon:
     words in every language too. Raises UsageError for a word with two meanings.
     """
     data = cast("Mapping[str, Mapping[str, list[str]]]", load_yaml(LABELS_FILE))
-    languages = [words for key, words in data.items() if key not in ("letters", "hints")]
+    languages = [
+        words for key, words in data.items() if key not in ("letters", "hints")
+    ]
     keys = Counter(map(folded, labels))
     names, letters, hints = (dict[str, list[str]]() for _ in range(3))
     for place, label in enumerate(labels):
         letter, grade = ascii_uppercase[place], "".join(GRADES[place : place + 1])
-        alone = [label] if keys[folded(label)] == 1 else []  # others differ from it in signs only
+        alone = (
+            [label] if keys[folded(label)] == 1 else []
+        )  # others differ from it in signs only
         names[label] = _words(languages, label) if label in GRADES else alone
         own = [letter, letter.lower()]
         letters[label] = data["letters"].get(grade, []) if grade else own
@@ -222,7 +244,9 @@ def _words(languages: Iterable[Mapping[str, list[str]]], kind: str) -> list[str]
     return [word for one in languages for word in one.get(kind, [])]
 
 
-def _by_label(words: Mapping[str, list[str]], key: Callable[[str], str]) -> Mapping[str, str]:
+def _by_label(
+    words: Mapping[str, list[str]], key: Callable[[str], str]
+) -> Mapping[str, str]:
     table: dict[str, str] = {}
     for label in words:
         for word in words[label]:
@@ -243,7 +267,9 @@ def content_free(answer: str, golds: Iterable[str]) -> bool:
     Many judges graded these CORRECT (Zhao et al. 2025, "One Token to Fool LLM-as-a-Judge", arXiv
     2507.08794). If a gold form is such a text itself, only a blank answer counts.
     """
-    return blank(answer) or (_says_nothing(answer) and not any(map(_says_nothing, golds)))
+    return blank(answer) or (
+        _says_nothing(answer) and not any(map(_says_nothing, golds))
+    )
 
 
 def _says_nothing(text: str) -> bool:
@@ -251,7 +277,9 @@ def _says_nothing(text: str) -> bool:
     if all(_category(sign).startswith("P") for sign in visible):
         return True
     # A sign may be an answer by itself: ``∞``, an emoji.
-    if len(visible) > LONGEST or any(_category(sign) in ("So", "Sm", "Sc") for sign in visible):
+    if len(visible) > LONGEST or any(
+        _category(sign) in ("So", "Sm", "Sc") for sign in visible
+    ):
         return False
     segments = filter(None, map(folded, _SEGMENT_END.split(visible)))
     return all(segment in lexicon().empty_answers for segment in segments)

@@ -18,7 +18,15 @@ from evaluators.replies.labels import Lexicon, folded, lexicon
 from evaluators.text import without_invisible
 
 COMPLETE = frozenset(
-    ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")
+    (
+        "stop",
+        "tool_calls",
+        "tool_use",
+        "function_call",
+        "end_turn",
+        "stop_sequence",
+        "eos",
+    )
 )
 """The finish words of a reply that nobody cut; any other word leaves doubt."""
 _THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
@@ -42,7 +50,9 @@ class Invalid:
 
 def unfinished(finish: str) -> Invalid | None:
     """Return why a reply may be cut or filtered; None for a complete one."""
-    return None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")
+    return (
+        None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")
+    )
 
 
 def spoken(text: str) -> str | None:
@@ -79,7 +89,9 @@ MAX_ANSWER = 20_000
 
 _OBJECT = re.compile(r"\{(?=\s*+[\"'}]|[^{}\n:]*+:)")
 _MARKS = r"""[\s"'`´„“”‟‘’‚‛«»‹›*_#>()\[\]]*+"""
-_LABEL = re.compile(rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))")
+_LABEL = re.compile(
+    rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))"
+)
 _CLAUSE_END = re.compile(r"[.,;:!?\n–—]+")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\s+(?=[(–—-]\s?\w)")
 T = TypeVar("T", str, int, dict[str, int])
@@ -98,7 +110,9 @@ def read_grade(reply: Reply, labels: tuple[str, ...] = GRADES) -> str | Invalid:
         return _read_text(reply.text.strip(), words)
     names = frozenset({folded("grade")})
     grade = _agreed(reply, "grade", lambda value: _verdict_field(value, names, words))
-    if isinstance(grade, str) and words.names_other(grade, plain(reply.text[:MAX_SPOKEN])):
+    if isinstance(grade, str) and words.names_other(
+        grade, plain(reply.text[:MAX_SPOKEN])
+    ):
         return Invalid("the text next to the call names another grade")
     return grade
 
@@ -114,20 +128,30 @@ def read_scores(reply: Reply, highest: Mapping[str, int]) -> dict[str, int] | In
     They stand in the forced call; or, from a server without functions, in a reply that is one JSON
     object and nothing else. Any other field than ``reason`` would be a second reading.
     """
-    return unfinished(reply.finish) or _called_or_alone(reply, partial(_scores, highest=highest))
+    return unfinished(reply.finish) or _called_or_alone(
+        reply, partial(_scores, highest=highest)
+    )
 
 
-def _called_or_alone(reply: Reply, read: Callable[[object], T | Invalid]) -> T | Invalid:
+def _called_or_alone(
+    reply: Reply, read: Callable[[object], T | Invalid]
+) -> T | Invalid:
     if reply.calls:
         return _agreed(reply, "rate", read)
     said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
-    return _parsed(without_markup(plain(said or "")), read, "no call of 'rate', and no JSON alone")
+    return _parsed(
+        without_markup(plain(said or "")), read, "no call of 'rate', and no JSON alone"
+    )
 
 
 def read_reason(reply: Reply) -> str:
     """Return the judge's own reason from its first call or its JSON, or an empty text."""
     text = reply.calls[0].arguments if reply.calls else ""
-    said = spoken(reply.text.strip()) if not reply.calls and len(reply.text) <= MAX_RAW else None
+    said = (
+        spoken(reply.text.strip())
+        if not reply.calls and len(reply.text) <= MAX_RAW
+        else None
+    )
     if said and (start := _OBJECT.search(said)):
         text = said[start.start() : said.rfind("}") + 1]
     try:
@@ -139,7 +163,9 @@ def read_reason(reply: Reply) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]) -> str | Invalid:
+def read_yes_no(
+    text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]
+) -> str | Invalid:
     """Return YES or NO where the text is one of these words, or begins with one.
 
     A comma or a full stop must follow it there; what announces it ("Answer:") may stand before it,
@@ -158,7 +184,9 @@ def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...
     if found is None or answer is None:
         return Invalid("the answer does not begin with one of the labels alone")
     others = {word for word, meaning in table.items() if meaning != answer}
-    if any(_core(clause) in others for clause in _CLAUSE_END.split(said[found.end() :])):
+    if any(
+        _core(clause) in others for clause in _CLAUSE_END.split(said[found.end() :])
+    ):
         return Invalid("both labels")
     return answer
 
@@ -176,7 +204,9 @@ def _core(clause: str) -> str:
     return " ".join(words)
 
 
-def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
+def _agreed(
+    reply: Reply, tool: str, read: Callable[[object], T | Invalid]
+) -> T | Invalid:
     """Return what the calls of the function ``tool`` say; several must agree, and no other one."""
     results: list[T] = []
     for call in reply.calls:
@@ -205,30 +235,45 @@ def _parsed(text: str, read: Callable[[object], T | Invalid], what: str) -> T | 
 
 def _rating_field(value: object) -> int | Invalid:
     """Return the integer from 1 to 10 in the field ``rating``, also as 7.0 or "7"."""
-    if not isinstance(value, dict) or [key.casefold() for key in value].count("rating") != 1:
+    if (
+        not isinstance(value, dict)
+        or [key.casefold() for key in value].count("rating") != 1
+    ):
         return Invalid("want an object with one field 'rating'")
     return _whole(value.get("rating"), "rating", range(1, 11))
 
 
 def _scores(value: object, highest: Mapping[str, int]) -> dict[str, int] | Invalid:
     if not isinstance(value, dict) or value.keys() - {"reason"} != highest.keys():
-        return Invalid(f"want an object with 'reason' and the fields {', '.join(highest)}")
-    read = {name: _whole(value[name], name, range(top + 1)) for name, top in highest.items()}
-    scores = {name: score for name, score in read.items() if not isinstance(score, Invalid)}
+        return Invalid(
+            f"want an object with 'reason' and the fields {', '.join(highest)}"
+        )
+    read = {
+        name: _whole(value[name], name, range(top + 1)) for name, top in highest.items()
+    }
+    scores = {
+        name: score for name, score in read.items() if not isinstance(score, Invalid)
+    }
     return next((one for one in read.values() if isinstance(one, Invalid)), scores)
 
 
 def _whole(given: object, name: str, allowed: range) -> int | Invalid:
     if isinstance(given, str) and given in map(str, allowed):
         given = int(given)
-    if isinstance(given, bool) or not isinstance(given, int | float) or given not in allowed:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or given not in allowed
+    ):
         return Invalid(
             f"{name}: want an integer from {allowed[0]} to {allowed[-1]}, got {given!r:.60}"
         )
     return int(given)
 
 
-def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str | Invalid:
+def _verdict_field(
+    value: object, names: frozenset[str], words: Lexicon
+) -> str | Invalid:
     """Return the label in the one verdict field of a JSON object; a list of one is its entry."""
     if not isinstance(value, dict):
         return Invalid("want a JSON object")
@@ -287,15 +332,21 @@ def _read_sentences(text: str, words: Lexicon) -> str | Invalid:
 
 def _sentences(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each sentence outside of quoted lines, and whether it is the whole of the last line."""
-    lines = [line for line in text.split("\n") if line.strip() and not line.startswith(">")]
+    lines = [
+        line for line in text.split("\n") if line.strip() and not line.startswith(">")
+    ]
     for line in lines:
         parts = _SENTENCE.split(line)
         yield from ((part, line is lines[-1] and len(parts) == 1) for part in parts)
 
 
-def _unless_contradicted(grade: str, before: str, after: str, words: Lexicon) -> str | Invalid:
+def _unless_contradicted(
+    grade: str, before: str, after: str, words: Lexicon
+) -> str | Invalid:
     alone = (words.expression(line) for line in before.split("\n"))
-    doubted = words.names_other(grade, before) or words.names_other(grade, after, strict=True)
+    doubted = words.names_other(grade, before) or words.names_other(
+        grade, after, strict=True
+    )
     if doubted or any(one and one.grade != grade for one in alone):
         return Invalid("two different grades")
     return grade

@@ -73,7 +73,9 @@ class Pricing:
         reached = (step for step in reversed(self.steps) if input_tokens > step.above)
         prices = next(reached, self.steps[0]).prices
         parts = max(0, input_tokens - read - written), read, written
-        inputs = sum(part * price for part, price in zip(parts, prices.inputs, strict=True))
+        inputs = sum(
+            part * price for part, price in zip(parts, prices.inputs, strict=True)
+        )
         return self.share * (inputs + output_tokens * prices.output) / PER
 
     def of(self, reply: Reply) -> float | None:
@@ -84,13 +86,20 @@ class Pricing:
             return None
         pricing, read = self.way(batch=reply.batch), reply.cache_read_tokens
         written = reply.cache_write_tokens
-        return pricing.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
+        return pricing.cost(
+            reply.input_tokens, reply.output_tokens, read=read, written=written
+        )
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a request with up to these tokens costs in USD."""
-        reached = [step for step in self.steps if input_tokens > step.above] or self.steps[:1]
+        reached = [
+            step for step in self.steps if input_tokens > step.above
+        ] or self.steps[:1]
         prices = [step.prices for step in reached]
-        most = max(input_tokens * max(one.inputs) + output_tokens * one.output for one in prices)
+        most = max(
+            input_tokens * max(one.inputs) + output_tokens * one.output
+            for one in prices
+        )
         return self.share * most / PER
 
 
@@ -110,12 +119,16 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
     own = spec.prices is not None or "price" in spec.batch
     known = () if own else _published(spec, on, IN_BATCHES)
     # Published for some models only.
-    known, share = (known, 1.0) if known not in ((), steps) else (steps, spec.batching.price)
+    known, share = (
+        (known, 1.0) if known not in ((), steps) else (steps, spec.batching.price)
+    )
     batch = Pricing(steps=known, source=f"{source}, in batches", share=share)
     return Pricing(steps=steps, source=source, batch=batch)
 
 
-def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
+def cost_of(
+    pricing: Mapping[str, Pricing | None], spec: str, reply: Reply
+) -> float | None:
     """Return what a reply of the model with this SPEC cost in USD, None if that is not known."""
     found = pricing.get(spec)
     return reply.cost if found is None else found.of(reply)
@@ -153,11 +166,16 @@ def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
     tiers = (tier for price in known.values() for tier in getattr(price, "tiers", ()))
 
     def at(price: object, start: int) -> float:
-        below = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= start]
+        below = [
+            tier.price for tier in getattr(price, "tiers", ()) if tier.start <= start
+        ]
         return float(str(below[-1] if below else getattr(price, "base", price)))
 
     return tuple(
-        PriceTier(above=start, prices=Prices(**{name: at(known[name], start) for name in known}))
+        PriceTier(
+            above=start,
+            prices=Prices(**{name: at(known[name], start) for name in known}),
+        )
         for start in sorted({0, *(tier.start for tier in tiers)})
     )
 
@@ -180,7 +198,9 @@ class Budget:
     ``models`` are those that may be asked, by SPEC. ``refusal``, once set, refuses every call.
     """
 
-    def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]) -> None:
+    def __init__(
+        self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]
+    ) -> None:
         self.limit = limit
         self.spent = 0.0
         self._models = models
@@ -190,7 +210,9 @@ class Budget:
         self._in_flight = 0
         self._most_paid = 0.0  # for one reply
         self._longest: dict[str, int] = {}
-        self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
+        self._dearest: dict[
+            str, float
+        ] = {}  # of the replies that say themselves what they cost
         self._left_out = 0, 0.0  # calls that did not fit into a batch, and their most
         self._urgent: list[asyncio.Future[None]] = []
         self._waiting: list[asyncio.Future[None]] = []
@@ -204,13 +226,22 @@ class Budget:
         self.spent, self._others = self.spent - self._others + others, others
 
         def account() -> Document:
-            in_flight = min(self._held, self._in_flight * self._most_paid)  # they may cost this
-            return Document(kind, self._name, repr(self.spent - self._others + in_flight))
+            in_flight = min(
+                self._held, self._in_flight * self._most_paid
+            )  # they may cost this
+            return Document(
+                kind, self._name, repr(self.spent - self._others + in_flight)
+            )
 
         ledger.account = account
 
     async def reserve(
-        self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
+        self,
+        model: Model,
+        request: Request,
+        *,
+        urgent: bool = False,
+        batch: bool = False,
     ) -> float:
         """Set aside the most that this request can cost, in USD, and return it.
 
@@ -285,7 +316,9 @@ def most_input_tokens(request: Request) -> int:
 
     For usual text it is 2 to 5 times too high, but set aside for seconds only, and small.
     """
-    framing = _PER_MESSAGE * (len(request.messages) + 1) + (_PER_TOOL if request.tool else 0)
+    framing = _PER_MESSAGE * (len(request.messages) + 1) + (
+        _PER_TOOL if request.tool else 0
+    )
     return text_bytes(request) + framing
 
 
@@ -293,15 +326,23 @@ def text_bytes(request: Request) -> int:
     """Return how many bytes of UTF-8 the text of a request has, its tool included."""
     parts = [message.content for message in request.messages]
     if request.tool is not None:
-        parts += [request.tool.name, request.tool.description, str(dict(request.tool.schema))]
+        parts += [
+            request.tool.name,
+            request.tool.description,
+            str(dict(request.tool.schema)),
+        ]
     return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
 
 
-def longest_reply(spec: Spec, request: Request, seen: int = 0, *, batch: bool = False) -> int:
+def longest_reply(
+    spec: Spec, request: Request, seen: int = 0, *, batch: bool = False
+) -> int:
     """Return the tokens of the longest reply to expect, where one of ``seen`` tokens has come."""
     limit = output_limit(spec, request)
     longest = max(USUAL_OUTPUT, seen) if limit is None else limit
-    is_own = not {"max_tokens", spec.max_tokens_as, *_LIMITS}.isdisjoint(spec.parameters)
+    is_own = not {"max_tokens", spec.max_tokens_as, *_LIMITS}.isdisjoint(
+        spec.parameters
+    )
     is_short = batch and request.tool is not None and not is_own
     return min(longest, max(VERDICT_TOKENS, seen)) if is_short else longest
 

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from evaluators import core
-from evaluators.core import CallError, Model, Reply, Request, StoppedError, TransientError
+from evaluators.core import (
+    CallError,
+    Model,
+    Reply,
+    Request,
+    StoppedError,
+    TransientError,
+)
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import Admission, ModelQueue
@@ -20,13 +27,19 @@ from evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")
 DEADLINE = "deadline"
-DEADLINE_GRACE_S = 1.5  # that a call in flight may go on after the run's time is used up
+DEADLINE_GRACE_S = (
+    1.5  # that a call in flight may go on after the run's time is used up
+)
 PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
-MAY_BE_BILLED = frozenset({"bad_body", "timeout"})  # kinds of failure; booked at the most
+MAY_BE_BILLED = frozenset(
+    {"bad_body", "timeout"}
+)  # kinds of failure; booked at the most
 TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
 """How often a request is sent that fails in these ways. A rate limit has many tries, as the server
 and not the call decides when it may succeed."""
-LOOK_SECONDS = 5.0  # between looks at whether another run has begun batches on this ledger
+LOOK_SECONDS = (
+    5.0  # between looks at whether another run has begun batches on this ledger
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +179,9 @@ class Sender:
             self.retried[failure.kind] += 1
             pause = 0.0
             if not call.server_is_to_blame and failure.kind != RATE_LIMIT:
-                pause = self._settings.retry.pause(tries, failure, self._settings.random())
+                pause = self._settings.retry.pause(
+                    tries, failure, self._settings.random()
+                )
             await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
 
     async def _try(self, call: _Call) -> Reply:
@@ -183,7 +198,9 @@ class Sender:
             size = queue.tokens.estimate(call.request)
             first = 0 < call.refused <= PROBES
             try:
-                started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
+                started = await self.admission.enter(
+                    queue, size, until, urgent=urgent, first=first
+                )
             except core.FatalError as error:
                 self.stops.setdefault(error.kind, str(error))
                 if call.failed_at is not None:
@@ -211,7 +228,9 @@ class Sender:
         end = min(call.item.until, self.end + DEADLINE_GRACE_S)
         self.requests += 1
         failure: BaseException | None = None
-        is_first = started + call.queue.limits.deadline <= end  # the model's own deadline
+        is_first = (
+            started + call.queue.limits.deadline <= end
+        )  # the model's own deadline
         try:
             async with nullcontext() if is_first else asyncio.timeout_at(end):
                 return await call.model.complete(call.request)
@@ -227,7 +246,9 @@ class Sender:
                 self.stops.setdefault(failure.kind, str(failure))
                 self.halt(StoppedError(failure.kind, str(failure)))
             leave = self.admission.leave
-            call.server_is_to_blame = leave(call.queue, started, failure, call.failed_at)
+            call.server_is_to_blame = leave(
+                call.queue, started, failure, call.failed_at
+            )
 
     def _time_is_up(self) -> StoppedError:
         waits = self.admission.describe(asyncio.get_running_loop().time())
@@ -268,10 +289,19 @@ class Meter:
 
     def note(self, key: str, model: Model, request: Request) -> None:
         """Note what was asked."""
-        order = (self.phase, model.spec, request.version, request.repeat, request.attempt, key)
+        order = (
+            self.phase,
+            model.spec,
+            request.version,
+            request.repeat,
+            request.attempt,
+            key,
+        )
         self._asked.setdefault(key, order)
 
-    def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
+    def add(
+        self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool
+    ) -> None:
         """Count one reply, for which this run ``sent`` requests or that it found in the ledger."""
         cost = self.price(model.spec, reply)
         self.usage += core.Usage(
@@ -344,7 +374,9 @@ class Caller:
 
     def _take(self, detour: Detour | None) -> None:
         self.detour = detour or self.detour
-        self._look_at = NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
+        self._look_at = (
+            NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
+        )
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
@@ -374,7 +406,9 @@ class Caller:
                 reply = kept
             elif self._settings.replay or meter.kept_only:
                 meter.missed, kind = True, "not_in_ledger"
-                raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
+                raise CallError(
+                    kind, f"{model.spec}: this request is not in the ledger (--replay)"
+                )
             elif (task := self._under_way.get(key)) is not None:
                 reply, _ = await asyncio.shield(task)
             else:
@@ -406,12 +440,16 @@ class Caller:
             if self._find_detour is not None and now >= self._look_at:
                 self._look_at = now + LOOK_SECONDS  # another run may have begun one
                 self._take(await asyncio.to_thread(self._find_detour, self))
-            found = await self.detour.reply(model, request, row, urgent=bool(meter.models))
+            found = await self.detour.reply(
+                model, request, row, urgent=bool(meter.models)
+            )
             if found is not None:
                 return found, 1
             async with AsyncExitStack() as stack:
                 claim = self.ledger.claim(key, model.limits.item_deadline)
-                kept = await self.sender.before_the_end(stack.enter_async_context(claim))
+                kept = await self.sender.before_the_end(
+                    stack.enter_async_context(claim)
+                )
                 if kept is not None:  # another run asked it meanwhile
                     return kept, 0
                 reply = await self.sender.send(model, request, meter.clock)

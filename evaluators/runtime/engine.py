@@ -16,13 +16,20 @@ from evaluators.core import CallError, Outcome, StoppedError, Verdict
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.limits import BAD_REQUEST
-from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeStore, OutcomeWriter, Status
+from evaluators.runtime.outcomes import (
+    BEAT_SECONDS,
+    OutcomeStore,
+    OutcomeWriter,
+    Status,
+)
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import mask, one_line, travelling
 from evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.02  # for which outcomes are collected before they are posted together
-JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
+JUDGING_GRACE_S = (
+    1.75  # for judges after the run's time is used up; their calls end before
+)
 STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
 
 
@@ -88,7 +95,9 @@ async def measure_all(
             kind = "internal"
             if isinstance(result, LedgerError):
                 kind, failure = "ledger", str(result)
-            unmeasured[name] = f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
+            unmeasured[name] = (
+                f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
+            )
         elif isinstance(result, BaseException):
             raise result
     return values, unmeasured, failure
@@ -172,7 +181,9 @@ class Engine:
 
     def halt(self) -> None:
         """Start no further call. Call it from the engine's own loop."""
-        self._caller.halt(StoppedError("stopped", "the run was stopped before this was asked"))
+        self._caller.halt(
+            StoppedError("stopped", "the run was stopped before this was asked")
+        )
 
     async def run(
         self,
@@ -191,7 +202,11 @@ class Engine:
             self._caller.open()
             # Twice as many items as calls: some always wait until their reply is on the disk. A
             # batch takes all items at once.
-            count = len(self._tasks) if self._caller.detour.takes_all else 2 * self._concurrency
+            count = (
+                len(self._tasks)
+                if self._caller.detour.takes_all
+                else 2 * self._concurrency
+            )
             await asyncio.gather(*(self._work(schedule) for _ in range(count)))
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
             self.fail(error)
@@ -236,7 +251,9 @@ class Engine:
 
     async def _is_needed(self, key: str, stopping: Stopping) -> bool:
         async with self._ended:
-            await self._ended.wait_for(lambda: key in self._unneeded or stopping.is_due(key))
+            await self._ended.wait_for(
+                lambda: key in self._unneeded or stopping.is_due(key)
+            )
         if key in self._unneeded:
             await self._leave(key)
         return key not in self._unneeded
@@ -255,7 +272,10 @@ class Engine:
     async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
         """Post the items that need not be asked, and wake those that wait for their turn."""
         self._unneeded.update(keys)
-        misses, most = 0, 2 * self._concurrency  # no run has more in hand when it is decided
+        misses, most = (
+            0,
+            2 * self._concurrency,
+        )  # no run has more in hand when it is decided
         for key in schedule.discard(keys):
             if misses > most:
                 self._add(stopped(key))
@@ -287,7 +307,9 @@ class Engine:
             self.failure = message
         except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
             kind, message = "internal", f"{type(error).__name__}: {error}"
-        values, unmeasured, failure = await self._measured(task, None if kind else answer, ask)
+        values, unmeasured, failure = await self._measured(
+            task, None if kind else answer, ask
+        )
         self.failure = self.failure or failure
         return Outcome(
             key=task.key,
@@ -305,7 +327,9 @@ class Engine:
             calls=meter.calls,
         )
 
-    async def _measured(self, task: Task, answer: str | None, ask: core.Ask) -> MetricResults:
+    async def _measured(
+        self, task: Task, answer: str | None, ask: core.Ask
+    ) -> MetricResults:
         if answer is None or not task.metric_runners:
             return {}, {}, ""
         try:
@@ -328,10 +352,14 @@ class Engine:
                 await asyncio.sleep(POST_SECONDS)
         except Exception as error:  # noqa: BLE001
             # No test would learn of further outcomes: nothing more may be paid for.
-            self.failure = f"the outcomes cannot be posted: {error}; free space in the temp folder"
+            self.failure = (
+                f"the outcomes cannot be posted: {error}; free space in the temp folder"
+            )
             schedule.close()
 
-    def _keep_beating(self, loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
+    def _keep_beating(
+        self, loop: asyncio.AbstractEventLoop, over: threading.Event
+    ) -> None:
         """Show from a thread that the engine is alive: a loop that is held up is not lost."""
         while loop.time() - self._turned_at < STUCK_SECONDS:
             with contextlib.suppress(sqlite3.Error):  # posting reports a full disk
@@ -361,11 +389,15 @@ class Job:
     def engine(self, first: OutcomeWriter) -> Engine:
         """Return the engine, which tells ``first`` first. Raises UsageError for any failure."""
         try:
-            return self.make(first if self.store is None else OutcomeStore(self.store, first))
+            return self.make(
+                first if self.store is None else OutcomeStore(self.store, first)
+            )
         except core.UsageError:
             raise
         except Exception as error:  # noqa: BLE001  # a traceback would help nobody
-            raise core.UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
+            raise core.UsageError(
+                f"the engine failed: {type(error).__name__}: {error}"
+            ) from None
 
     def messages(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
         """Return what a running engine may be told, by the names of EngineHandle's methods."""
@@ -380,7 +412,9 @@ class Job:
             self.schedule.select(keys, untested)
 
         return {
-            **{name: getattr(self.schedule, name) for name in ("lead", "want", "ended")},
+            **{
+                name: getattr(self.schedule, name) for name in ("lead", "want", "ended")
+            },
             "select": select,
             "refuse": refuse,
         }

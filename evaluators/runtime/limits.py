@@ -17,7 +17,9 @@ UNLIMITED = 1e12  # requests or tokens a minute: more than anybody can send
 TOKEN_BURST_S = 2.0  # of a tokens limit; so many seconds' worth may go at once
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
 FEWEST_ALIKE = 3  # calls, if a run has no more, that say so much
-REFUSED_ALIKE = 7  # first calls refused in the same words, after which no call would succeed
+REFUSED_ALIKE = (
+    7  # first calls refused in the same words, after which no call would succeed
+)
 STRAYS = 3  # statuses in a row that concern all calls, after which those of a proven model end too
 TOKENS_PER_CHARACTER = 0.25  # until replies teach better
 USUAL_REPLY_TOKENS = 1024.0
@@ -40,7 +42,9 @@ class TokenLimit(TokenBucket):
         reply = min(self._reply, longest) if isinstance(longest, int) else self._reply
         return _characters(request) * self._per_character + reply
 
-    def correct(self, estimate: float, request: core.Request, reply: core.Reply) -> None:
+    def correct(
+        self, estimate: float, request: core.Request, reply: core.Reply
+    ) -> None:
         """Replace the estimate of a call by what it took, and learn for the next ones."""
         if reply.input_tokens:  # else the server does not count: the estimate stays
             unused = estimate - reply.input_tokens - reply.output_tokens
@@ -72,7 +76,9 @@ class ModelQueue:
         self.proven = False  # whether more than one call at a time may go
         self.answered = False
         self.refusals: list[str] = []  # the words of those before the first answer
-        self.hopeless: FatalError | None = None  # why no call will succeed, if all were the same
+        self.hopeless: FatalError | None = (
+            None  # why no call will succeed, if all were the same
+        )
         self.strays = 0  # errors that concern all calls, since the latest success
 
     def judged(self, error: RefusedError | FatalError) -> CallError:
@@ -99,14 +105,18 @@ class ModelQueue:
         """Note how a call ended; ``error`` None is a success."""
         if error is None:
             self.answered, self.hopeless, self.strays = True, None, 0
-        is_doubtful = isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
+        is_doubtful = (
+            isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
+        )
         self.proven = self.proven or not is_doubtful
 
 
 class Admission:
     """Lets the calls of a run in. ``random`` draws numbers from 0 to 1 that spread pauses."""
 
-    def __init__(self, concurrency: int, rpm: int | None, random: Callable[[], float]) -> None:
+    def __init__(
+        self, concurrency: int, rpm: int | None, random: Callable[[], float]
+    ) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
         self._requests = TokenBucket((rpm or UNLIMITED) / 60, BURST_S)
@@ -130,7 +140,9 @@ class Admission:
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        return "; ".join(filter(None, (one.describe(now) for one in list(self._servers.values()))))
+        return "; ".join(
+            filter(None, (one.describe(now) for one in list(self._servers.values())))
+        )
 
     def queue(self, model: core.Model) -> ModelQueue:
         """Return the queue of a model."""
@@ -138,7 +150,9 @@ class Admission:
             if queue.spec == model.spec:
                 return queue
         limits = model.limits
-        new = ServerState(limits.host, self._concurrency, self._random, limits.item_deadline)
+        new = ServerState(
+            limits.host, self._concurrency, self._random, limits.item_deadline
+        )
         server = self._servers.setdefault(limits.host, new)
         self._turns.append(ModelQueue(model.spec, limits, server))
         return self._turns[-1]
@@ -165,13 +179,19 @@ class Admission:
             raise
 
     def leave(
-        self, queue: ModelQueue, started: float, error: BaseException | None, failed: float | None
+        self,
+        queue: ModelQueue,
+        started: float,
+        error: BaseException | None,
+        failed: float | None,
     ) -> bool:
         """Count a call as ended; see ``ServerState.end`` for the arguments and the result."""
         queue.learn(error)
         queue.in_flight -= 1
         self.in_flight -= 1
-        is_to_blame = queue.server.end(error, started, asyncio.get_running_loop().time(), failed)
+        is_to_blame = queue.server.end(
+            error, started, asyncio.get_running_loop().time(), failed
+        )
         self.pump()
         return is_to_blame
 
@@ -188,7 +208,9 @@ class Admission:
         now = loop.time()
         self._turns.rotate(1)
         delays = [self._let_in(queue, queue.urgent, now) for queue in self._turns]
-        delays += [self._let_in(one, one.waiting, now) for one in self._turns if not one.urgent]
+        delays += [
+            self._let_in(one, one.waiting, now) for one in self._turns if not one.urgent
+        ]
         if self._alarm is not None:
             self._alarm.cancel()
         delay = min(delays)
@@ -200,7 +222,9 @@ class Admission:
             future, size = calls[0]
             if not future.done():
                 if why := self._halted or queue.server.barred(queue.spec, now):
-                    future.set_exception(type(why)(why.kind, str(why)))  # with its own traceback
+                    future.set_exception(
+                        type(why)(why.kind, str(why))
+                    )  # with its own traceback
                 elif (delay := self._delay(queue, size, now)) > 0:
                     return delay
                 else:

@@ -55,7 +55,9 @@ class InMemoryOutcomes(OutcomeWriter):
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
-        self._silence = 0.0  # seconds waited without a beat, none while this process was stopped
+        self._silence = (
+            0.0  # seconds waited without a beat, none while this process was stopped
+        )
         self.ended: str | None = None  # why nothing more will come
         self._news = threading.Condition()
 
@@ -104,7 +106,9 @@ class OutcomeStore(OutcomeWriter):
         rows = [(one.key, pickle.dumps(one)) for one in outcomes]
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", rows)
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO outcomes VALUES (?, ?)", rows
+            )
 
     def beat(self) -> None:
         """Show that the engine is alive."""
@@ -141,7 +145,9 @@ class OutcomeReader:
             news = self._connection.execute(_NEWS, (key,)).fetchone()
             body, beat, ended = news or (None, None, None)
             if body is not None:
-                found: Outcome = pickle.loads(body)  # of our engine, in this run's own folder
+                found: Outcome = pickle.loads(
+                    body
+                )  # of our engine, in this run's own folder
                 return found
             if ended is not None:
                 return _missing(key, str(ended))
@@ -162,7 +168,9 @@ def _missing(key: str, message: str) -> Outcome:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        path, timeout=30.0, isolation_level=None, check_same_thread=False
+    )
 
 
 OutcomeSource = InMemoryOutcomes | OutcomeReader

@@ -24,19 +24,28 @@ from queue import SimpleQueue
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime import outcomes
 from evaluators.runtime.engine import Engine, Job, nothing
-from evaluators.runtime.outcomes import GRACE_SECONDS, SILENCE_SECONDS, EngineHandle, Status
+from evaluators.runtime.outcomes import (
+    GRACE_SECONDS,
+    SILENCE_SECONDS,
+    EngineHandle,
+    Status,
+)
 from evaluators.text import Key
 from evaluators.user_code import in_thread
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
 STATUS_SECONDS = 0.1
-SILENT_SECONDS = SILENCE_SECONDS - 2  # after which an engine is ended, before tests give it up
+SILENT_SECONDS = (
+    SILENCE_SECONDS - 2
+)  # after which an engine is ended, before tests give it up
 WAITS = 28  # short ones, in place of one as long as SILENT_SECONDS
 LATE_SECONDS = 1.5  # how long after the run's time is used up a silent engine is ended
 TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
 COLLECT_AT = 20_000  # new objects, not 700: garbage collection took an eighth of the engine's time
-TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, those of C code too
+TASKS = Path(
+    "/proc/self/task"
+)  # Linux lists a process's threads there, those of C code too
 
 
 def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
@@ -56,7 +65,9 @@ def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
         return early
     if can_fork():
         process = EngineProcess(job)
-        with contextlib.suppress(OSError):  # no process is to be had, yet a thread may be
+        with contextlib.suppress(
+            OSError
+        ):  # no process is to be had, yet a thread may be
             process.start()
             return process
     thread = EngineThread(job)
@@ -66,7 +77,9 @@ def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
 
 def can_fork() -> bool:
     """Whether a process may be forked: on Linux, if no other thread could hold a lock in it."""
-    alone = threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    alone = (
+        threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    )
     if sys.platform == "linux" and alone:
         with contextlib.suppress(OSError):
             return len(list(TASKS.iterdir())) == 1
@@ -77,7 +90,9 @@ def pack(job: Job) -> bytes:
     """Return a job, with the keys of its models, for the pipe to our own process alone."""
     buffer = BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = copyreg.dispatch_table | {Key: lambda key: (Key, (key.reveal(),))}
+    pickler.dispatch_table = copyreg.dispatch_table | {
+        Key: lambda key: (Key, (key.reveal(),))
+    }
     pickler.dump(job)
     return buffer.getvalue()
 
@@ -112,7 +127,9 @@ class EngineProcess(EngineHandle):
     status = Status()
     """The engine's latest status; after the end the final one."""
 
-    def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
+    def __init__(
+        self, job: Job | None = None, load: Callable[[], None] = nothing
+    ) -> None:
         super().__init__(self._read, "qa-engine-reader")
         self._store = None if job is None else job.store
         self._connection, self._childs = multiprocessing.Pipe()
@@ -122,7 +139,9 @@ class EngineProcess(EngineHandle):
             name="qa-engine",
             daemon=True,
         )
-        self._writer = threading.Thread(target=self._write, name="qa-engine-writer", daemon=True)
+        self._writer = threading.Thread(
+            target=self._write, name="qa-engine-writer", daemon=True
+        )
         self._outbox: SimpleQueue[tuple[object, ...] | None] = SimpleQueue()
         self._received: Mapping[str, Callable[..., None]] = {
             "post": self.arrivals.post,
@@ -204,7 +223,9 @@ class EngineProcess(EngineHandle):
         self._thread.join()
 
     def _write(self) -> None:
-        with contextlib.suppress(OSError):  # the engine has ended: there is nobody to tell
+        with contextlib.suppress(
+            OSError
+        ):  # the engine has ended: there is nobody to tell
             while (message := self._outbox.get()) is not None:
                 self._connection.send(message)
 
@@ -257,7 +278,11 @@ class EngineProcess(EngineHandle):
         own = ", ".join(list(self._at_work)[:3])
         return (
             f"the engine's process {how} (exit code {self._process.exitcode})"
-            + (f" while code of yours judged or answered {own}: mend that first" if own else "")
+            + (
+                f" while code of yours judged or answered {own}: mend that first"
+                if own
+                else ""
+            )
             + "; what was paid for is kept, run again to go on"
         )
 
@@ -285,7 +310,9 @@ class EngineThread(EngineHandle):
 
     def tell(self, message: str, *values: object) -> None:
         """Pass a message on to the engine."""
-        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is done
+        with contextlib.suppress(
+            RuntimeError
+        ):  # the loop is closed: everything is done
             self._loop.call_soon_threadsafe(self._messages[message], *values)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
@@ -304,7 +331,9 @@ class EngineThread(EngineHandle):
 
     def _run(self) -> None:
         try:
-            work = self._engine.run(self._job.schedule, self._job.models, self._job.prepare)
+            work = self._engine.run(
+                self._job.schedule, self._job.models, self._job.prepare
+            )
             self._main = self._loop.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._main)
@@ -345,7 +374,10 @@ class PipeWriter(outcomes.OutcomeWriter):
 
 
 def work(
-    own: Connection, parents: Connection, job: Job | None, load: Callable[[], None] = nothing
+    own: Connection,
+    parents: Connection,
+    job: Job | None,
+    load: Callable[[], None] = nothing,
 ) -> None:
     """Do the job in the new process; None: ``load``, and get it through the pipe."""
     parents.close()  # or the end of pytest's process would never be seen
@@ -354,7 +386,9 @@ def work(
     gc.disable()  # until everything is loaded that stays to the end
     loaded: Callable[[], object] = nothing
     if job is None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing has begun that must end well
+        signal.signal(
+            signal.SIGTERM, signal.SIG_DFL
+        )  # nothing has begun that must end well
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         # What fails to load is loaded again when it is needed.
         loading: Future[None] = in_thread(load)
@@ -404,7 +438,9 @@ async def _keep_telling(engine: Engine, writer: PipeWriter) -> None:
         await asyncio.sleep(STATUS_SECONDS)
 
 
-async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
+async def _run(
+    job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event
+) -> None:
     loop, pipe = asyncio.get_running_loop(), writer.connection
     main = asyncio.create_task(engine.run(job.schedule, job.models, job.prepare))
     is_ending = False

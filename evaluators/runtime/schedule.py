@@ -5,8 +5,12 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 UNLIMITED = float("inf")
-SCOUTS = 8  # items refused one after the other, after which the others follow in any case
-GOLDEN_SHARE = 0.618  # multiples of it, without their whole parts, lie far from one another
+SCOUTS = (
+    8  # items refused one after the other, after which the others follow in any case
+)
+GOLDEN_SHARE = (
+    0.618  # multiples of it, without their whole parts, lie far from one another
+)
 
 
 class Schedule:
@@ -24,7 +28,12 @@ class Schedule:
     """
 
     def __init__(
-        self, keys: Sequence[str], window: int, *, first: float = UNLIMITED, lead: float = UNLIMITED
+        self,
+        keys: Sequence[str],
+        window: int,
+        *,
+        first: float = UNLIMITED,
+        lead: float = UNLIMITED,
     ) -> None:
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()

@@ -26,23 +26,33 @@ LATEST_CALLS = 32  # of which the share is taken, or as many as are in flight
 FASTEST_RATE = 1000.0  # a higher rate limits nothing
 
 LONGEST_WAIT_S = 120.0  # a server that asks for a longer pause is not waited for
-PAUSE_SPREAD = 0.2  # a pause is lengthened by up to this share: other clients heard it too
+PAUSE_SPREAD = (
+    0.2  # a pause is lengthened by up to this share: other clients heard it too
+)
 FAILURES_TO_OPEN = 5  # failures in a row that open the circuit
-CALLS_TO_OPEN = 3  # different calls that must have failed, so that one bad request opens nothing
-FIRST_PROBE_S = 1.0  # before the first probe; later ones also wait a share of the outage
+CALLS_TO_OPEN = (
+    3  # different calls that must have failed, so that one bad request opens nothing
+)
+FIRST_PROBE_S = (
+    1.0  # before the first probe; later ones also wait a share of the outage
+)
 PROBE_SHARE = 0.25
 LONGEST_PROBE_S = 7.9
 NEVER_REACHED_S = 10.0  # after which a server that no call ever reached is given up
 NEVER_ANSWERED_S = 90.0  # the same for a server that was reached but never answered
 OVERLOAD_CUT = 0.5  # of the window is left after an overload
 RATE_CUT = 0.7  # and after a refusal, which says little about calls at the same time
-SMALLEST_START = 8  # calls in flight at the start, or START_SHARE of the maximum if that is more
+SMALLEST_START = (
+    8  # calls in flight at the start, or START_SHARE of the maximum if that is more
+)
 START_SHARE = 0.25
 
 RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
-OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})  # if all calls end so
+OUTAGES = frozenset(
+    {OVERLOADED, UNREACHABLE, "server", "connection"}
+)  # if all calls end so
 WITHOUT_REPLY = frozenset({"timeout", "connection"})
 FAILURE_WORDS: Mapping[str, str] = {
     OVERLOADED: "overloaded",
@@ -129,7 +139,9 @@ class Pace:
                 calm = 1 + ((now - max(self._since, self._eased_at)) / CALM_S) ** 2
                 # At a low rate a second holds few requests: each of them counts, not each second.
                 share = min(1.0, rate / SLOW_RATE)
-                growth = min(growth, (PROBING_GROWTH if is_near else back) * share * calm)
+                growth = min(
+                    growth, (PROBING_GROWTH if is_near else back) * share * calm
+                )
             self.bucket.rate *= 1 + growth * min(1.0, now - self._grown_at)
         self._held_back = False
         self._grown_at = now
@@ -160,7 +172,9 @@ class Pace:
             return True
         if alone < SINGLE_GRANTS or self._share > SINGLE_SHARE:
             if self._eased_at > self._refused_at and self._refused_rate < NEVER:
-                bucket.rate = max(bucket.rate, self._refused_rate)  # it was no single one
+                bucket.rate = max(
+                    bucket.rate, self._refused_rate
+                )  # it was no single one
             return False
         if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate):
             self._easings, self._eased_from = 0, bucket.rate
@@ -219,8 +233,14 @@ class ServerState:
         self.name = name
         self.in_flight = 0
         self._given_up: FatalError | None = None
-        self._random, self._give_up_after, self._maximum = random, give_up_after, maximum
-        self.window = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
+        self._random, self._give_up_after, self._maximum = (
+            random,
+            give_up_after,
+            maximum,
+        )
+        self.window = float(
+            min(maximum, max(SMALLEST_START, int(maximum * START_SHARE)))
+        )
         """How many calls may be in flight now."""
         self._is_doubling = True
         self._cut_at = -NEVER
@@ -265,7 +285,11 @@ class ServerState:
         self._pace.take(now, self.in_flight)
 
     def end(
-        self, error: BaseException | None, started: float, now: float, failed_at: float | None
+        self,
+        error: BaseException | None,
+        started: float,
+        now: float,
+        failed_at: float | None,
     ) -> bool:
         """Learn from a call that ended; return whether the server is to blame, not the call.
 
@@ -306,7 +330,9 @@ class ServerState:
         self._pace.grant(started)
         # Only a window that was used up can have been too small.
         if self.window < self._maximum and self.in_flight >= int(self.window) - 1:
-            step = 1.0 if self._is_doubling else max(1.0, self._maximum / 16) / self.window
+            step = (
+                1.0 if self._is_doubling else max(1.0, self._maximum / 16) / self.window
+            )
             self.window = min(float(self._maximum), self.window + step)
         if self._close(started) or was_down:
             self._is_doubling = True  # it is back from an outage
@@ -320,9 +346,14 @@ class ServerState:
         self._opened_at = self._probe = None
         return had_failed
 
-    def _fail(self, error: TransientError, started: float, now: float, *, again: bool) -> None:
+    def _fail(
+        self, error: TransientError, started: float, now: float, *, again: bool
+    ) -> None:
         kind, seconds = error.kind, error.retry_after or 0.0
-        self._was_reached = self._was_reached or kind not in (UNREACHABLE, *WITHOUT_REPLY)
+        self._was_reached = self._was_reached or kind not in (
+            UNREACHABLE,
+            *WITHOUT_REPLY,
+        )
         since = now if self._failing_since is None else self._failing_since
         if kind in FAILURE_WORDS:
             self._failure, self._failing_since = kind, since
@@ -334,12 +365,16 @@ class ServerState:
             # With one call in flight only one more can fail.
             calls = min(CALLS_TO_OPEN, self._maximum + 1)
             many = self._failures >= FAILURES_TO_OPEN and self._failed_calls >= calls
-            unknown = kind == UNREACHABLE and not self._was_reached  # one failure is enough
+            unknown = (
+                kind == UNREACHABLE and not self._was_reached
+            )  # one failure is enough
             if self._opened_at is None and (many or unknown):
                 self._opened_at = now
         elif kind not in WITHOUT_REPLY:
             self._close(started)
-        if kind != RATE_LIMIT or self._pace.is_single(started, now, announced=seconds > 0):
+        if kind != RATE_LIMIT or self._pace.is_single(
+            started, now, announced=seconds > 0
+        ):
             self._pause(seconds, now)
         else:
             if not self._refusals:
@@ -358,17 +393,25 @@ class ServerState:
     def _pause(self, seconds: float, now: float, down: float | None = None) -> None:
         """Pause as announced; before a probe of a server ``down`` for these seconds, longer."""
         if down is not None:
-            seconds = max(seconds, min(LONGEST_PROBE_S, FIRST_PROBE_S + PROBE_SHARE * down))
+            seconds = max(
+                seconds, min(LONGEST_PROBE_S, FIRST_PROBE_S + PROBE_SHARE * down)
+            )
         if now + seconds > max(now, self._announced):
             self._announced = now + seconds
             pause = seconds * (1 + PAUSE_SPREAD * self._random())
             self._resume = max(self._resume, now + pause)
 
     def _give_up_if_silent(self, error: TransientError, silent: float) -> None:
-        patience, reached = self._give_up_after, self._was_reached or error.kind != UNREACHABLE
+        patience, reached = (
+            self._give_up_after,
+            self._was_reached or error.kind != UNREACHABLE,
+        )
         if not reached:
             patience = min(patience, NEVER_REACHED_S)
-        elif self._answered_last == -NEVER and error.kind not in (OVERLOADED, RATE_LIMIT):
+        elif self._answered_last == -NEVER and error.kind not in (
+            OVERLOADED,
+            RATE_LIMIT,
+        ):
             patience = min(patience, NEVER_ANSWERED_S)
         if error.kind in FAILURE_WORDS and silent >= patience:
             what = "has given no reply" if reached else "could not be reached"

@@ -46,13 +46,19 @@ class CallSession:
         self.pricing = {text: pricing_of(spec, today) for text, spec in specs.items()}
         self._budget = None
         if settings.max_cost is not None:
-            if unknown := [text for text, price in self.pricing.items() if price is None]:
+            if unknown := [
+                text for text, price in self.pricing.items() if price is None
+            ]:
                 raise UsageError(
                     f"{option}: no price is known for {', '.join(unknown)}, so that no limit could "
                     "be kept; give prices: {input: , output: } in a models file (--models FILE) "
                     "and name that entry"
                 )
-            known = {text: (specs[text], price) for text, price in self.pricing.items() if price}
+            known = {
+                text: (specs[text], price)
+                for text, price in self.pricing.items()
+                if price
+            }
             self._budget = Budget(settings.max_cost, known)
         self._find_detour = find_detour
         self._began = time.monotonic()
@@ -97,7 +103,9 @@ class CallSession:
 
 
 async def ask_each(
-    caller: Caller, jobs: Sequence[Callable[[Ask], Awaitable[T]]], ended: Callable[[Usage], None]
+    caller: Caller,
+    jobs: Sequence[Callable[[Ask], Awaitable[T]]],
+    ended: Callable[[Usage], None],
 ) -> list[T | CallError]:
     """Return each job's result, or the CallError that ended it, in order; ``ended`` gets its usage.
 
@@ -117,7 +125,9 @@ async def ask_each(
     tasks = [asyncio.create_task(outcome(job)) for job in jobs]
     try:
         if tasks:
-            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+            await asyncio.wait(
+                tasks
+            )  # which, unlike gather, leaves them alone when cancelled
     except asyncio.CancelledError:
         caller.sender.halt(StoppedError("stopped", "stopped before this was asked"))
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)
@@ -144,7 +154,9 @@ class CallThread:
         with self._lock:
             if self._opened is None:
                 opened: Future[_Opened] = Future()
-                thread = threading.Thread(target=_serve, args=(self._session, opened), daemon=True)
+                thread = threading.Thread(
+                    target=_serve, args=(self._session, opened), daemon=True
+                )
                 thread.start()
                 loop, closing, caller = opened.result()
                 self._end = weakref.finalize(self, _end, thread, loop, closing)
@@ -179,7 +191,9 @@ def _serve(session: CallSession, opened: Future[_Opened]) -> None:
             opened.set_exception(error)
 
 
-def _end(thread: threading.Thread, loop: asyncio.AbstractEventLoop, closing: asyncio.Event) -> None:
+def _end(
+    thread: threading.Thread, loop: asyncio.AbstractEventLoop, closing: asyncio.Event
+) -> None:
     with suppress(RuntimeError):  # closed before
         loop.call_soon_threadsafe(closing.set)
     if threading.current_thread() is not thread:

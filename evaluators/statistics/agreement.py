@@ -41,7 +41,9 @@ def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
     return _weighted_parts(table, (steps[:, None] - steps) ** 2)
 
 
-def _weighted_parts(table: Array, weights: Array, fewer: int = 0) -> tuple[Array, Array]:
+def _weighted_parts(
+    table: Array, weights: Array, fewer: int = 0
+) -> tuple[Array, Array]:
     margins = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     chance = (weights * margins).sum(axis=(-2, -1))
     seen = (weights * table).sum(axis=(-2, -1)) * (table.sum(axis=(-2, -1)) - fewer)
@@ -55,10 +57,13 @@ def spearman_parts(table: Array) -> tuple[Array, Array]:
     """
     margins = table.sum(axis=-1), table.sum(axis=-2)
     rows, columns = (  # each label's mean rank less the mean of all ranks
-        one.cumsum(axis=-1) - one / 2 - one.sum(axis=-1, keepdims=True) / 2 for one in margins
+        one.cumsum(axis=-1) - one / 2 - one.sum(axis=-1, keepdims=True) / 2
+        for one in margins
     )
     covariance = (table * rows[..., :, None] * columns[..., None, :]).sum(axis=(-2, -1))
-    variances = (margins[0] * rows**2).sum(axis=-1) * (margins[1] * columns**2).sum(axis=-1)
+    variances = (margins[0] * rows**2).sum(axis=-1) * (margins[1] * columns**2).sum(
+        axis=-1
+    )
     return covariance, variances**0.5
 
 
@@ -112,7 +117,9 @@ def kappa_interval(patterns: Array, items: Array, trials: float) -> Interval:
     sizes = patterns.sum(axis=(1, 2))
     residuals = (patterns * weights).sum(axis=(1, 2))
     size = intervals.effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return _rescaled(agreed, chance, size, intervals.quantile(float(items.sum()), trials))
+    return _rescaled(
+        agreed, chance, size, intervals.quantile(float(items.sum()), trials)
+    )
 
 
 def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
@@ -126,7 +133,9 @@ SPEARMAN = Coefficient(spearman_parts)
 
 
 def cohen_kappa(
-    pairs: Sequence[tuple[str, str]], ordered: Sequence[str] = (), clusters: Sequence[Hashable] = ()
+    pairs: Sequence[tuple[str, str]],
+    ordered: Sequence[str] = (),
+    clusters: Sequence[Hashable] = (),
 ) -> Estimate:
     """Return Cohen's kappa of label pairs; undefined without variation.
 
@@ -136,7 +145,9 @@ def cohen_kappa(
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
     cells = defaultdict(list)
-    for cluster, (first, second) in zip(clusters or range(len(pairs)), pairs, strict=True):
+    for cluster, (first, second) in zip(
+        clusters or range(len(pairs)), pairs, strict=True
+    ):
         cells[cluster].append((places[first], places[second]))
     patterns, items = count_patterns(cells.values(), (len(labels), len(labels)))
     return (QUADRATIC_KAPPA if ordered else KAPPA).estimate(patterns, items, len(pairs))
@@ -173,7 +184,9 @@ def krippendorff_alpha(
     paired = [(unit, own) for unit, own in every if len(unit) > 1]
     labels = sorted({label for unit, _ in paired for label in unit})
     places = {label: place for place, label in enumerate(labels)}
-    tables = np.zeros((len(paired), len(labels), len(labels)))  # the coincidences of each unit
+    tables = np.zeros(
+        (len(paired), len(labels), len(labels))
+    )  # the coincidences of each unit
     for table, (unit, _) in zip(tables, paired, strict=True):
         for one, two in permutations(unit, 2):
             table[places[one], places[two]] += 1 / (len(unit) - 1)
@@ -219,7 +232,9 @@ class PairAgreement:
 
 
 def kappas(
-    raters: Sequence[str], rows: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
+    raters: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    clusters: Sequence[Hashable] = (),
 ) -> tuple[PairAgreement, ...]:
     """Return the kappa of every two raters.
 
@@ -258,7 +273,10 @@ class Agreement:
 
     def lines(self, noun: str) -> Iterator[str]:
         """Say how far raters agree on these units, then how far every two of them do."""
-        forms = "{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})"
+        forms = (
+            "{value} [{low}, {high}] (n={n})",
+            "{value} [interval undefined] (n={n})",
+        )
         if self.items:
             raw, alpha = self.raw.text(*forms), self.alpha.text(*forms)
             seen = f"{plural(self.items, noun)} seen by more than one"
@@ -268,18 +286,26 @@ class Agreement:
 
 
 def agreement_among(
-    units: Sequence[Mapping[str, str]], clusters: Sequence[Hashable] = (), group: str = ""
+    units: Sequence[Mapping[str, str]],
+    clusters: Sequence[Hashable] = (),
+    group: str = "",
 ) -> Agreement:
     """Return how far raters agree; a unit has the label that each of its raters gave, by name."""
     import numpy as np
 
     labels = [[*said.values()] for said in units]
-    equal = [[a == b for a, b in combinations(said, 2)] for said in labels if len(said) > 1]
-    hits, sizes = (np.array([*map(count, equal)], dtype=np.float64) for count in (sum, len))
+    equal = [
+        [a == b for a, b in combinations(said, 2)] for said in labels if len(said) > 1
+    ]
+    hits, sizes = (
+        np.array([*map(count, equal)], dtype=np.float64) for count in (sum, len)
+    )
     n = int(sizes.sum())
     interval = intervals.clustered_rate(hits, sizes, np.ones_like(hits))
     names = sorted({name for said in units for name in said})
-    pairs = kappas(names, [[said.get(name, "") for name in names] for said in units], clusters)
+    pairs = kappas(
+        names, [[said.get(name, "") for name in names] for said in units], clusters
+    )
     return Agreement(
         group=group,
         items=len(equal),

@@ -87,7 +87,9 @@ def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
     p-value (Ville) that never rises with more units. So what Holm's adjustment rejects at a look it
     rejects at all later ones, and its error holds for all looks together.
     """
-    capitals = [log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()]
+    capitals = [
+        log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()
+    ]
     p_values = holm([math.exp(-one) for one in capitals])
     return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / DECISIVE]
 
@@ -103,7 +105,9 @@ def first_verdict(tests: Sequence[Test]) -> Literal["PASS", "FAIL", ""]:
     Later units change nothing, so it may be looked for after every one.
     """
     passed = max(first_above(low, passing) for low, _, passing, _ in tests)
-    if passed < math.inf and passed <= min(first_below(low, fail) for low, _, _, fail in tests):
+    if passed < math.inf and passed <= min(
+        first_below(low, fail) for low, _, _, fail in tests
+    ):
         return "PASS"
     failed = min(first_below(high, failing) for _, high, _, failing in tests)
     if failed < max(first_above(high, passing) for _, high, passing, _ in tests):
@@ -165,7 +169,12 @@ class Evidence:
 
         sizes = np.array(self.sizes, dtype=np.float64)
         low, high = (
-            Observations(totals=sign * np.array(one), sizes=sizes, bound=1.0, largest=self.largest)
+            Observations(
+                totals=sign * np.array(one),
+                sizes=sizes,
+                bound=1.0,
+                largest=self.largest,
+            )
             for one in [self.lows, self.highs][::sign]
         )
         return low, high

@@ -51,7 +51,9 @@ class CountTable:
     def of(self, outcome: str, gold: str | None = None) -> Array:
         """Return how many items with this gold label, or with any, have this outcome."""
         counts = self.counts[..., self.outcomes.index(outcome)]
-        return counts.sum(axis=-1) if gold is None else counts[..., self.golds.index(gold)]
+        return (
+            counts.sum(axis=-1) if gold is None else counts[..., self.golds.index(gold)]
+        )
 
     def with_gold(self, gold: str) -> Array:
         """Return how many items have this gold label."""
@@ -115,7 +117,9 @@ def mean_rating(table: CountTable) -> Parts:
 
 def pass_rate(table: CountTable) -> Parts:
     """Return the share of ratings at or above the language's bar."""
-    return table.sum(table.of(r) for r in table.outcomes if int(r) >= table.pass_bar), table.total
+    return table.sum(
+        table.of(r) for r in table.outcomes if int(r) >= table.pass_bar
+    ), table.total
 
 
 def f1(table: CountTable, label: str = YES) -> Parts:
@@ -139,14 +143,20 @@ def pass_agreement(table: CountTable) -> Parts:
 
 def mean_difference(table: CountTable) -> Parts:
     """Return the mean of rating less label, in points of the scale from 1 to 10."""
-    points = ((int(r) - int(g)) * table.of(r, g) for r in table.outcomes for g in table.golds)
+    points = (
+        (int(r) - int(g)) * table.of(r, g) for r in table.outcomes for g in table.golds
+    )
     return table.sum(points), table.total
 
 
 def passing_labels(table: CountTable) -> tuple[str, ...]:
     """Return the labels of a right answer: the rubric's, or the ratings from the bar on."""
     rated = table.outcomes == RATINGS
-    return tuple(one for one in RATINGS if int(one) >= table.pass_bar) if rated else table.passing
+    return (
+        tuple(one for one in RATINGS if int(one) >= table.pass_bar)
+        if rated
+        else table.passing
+    )
 
 
 def incorrect_label(_: CountTable) -> tuple[str, ...]:
@@ -172,8 +182,14 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
     if golds == outcomes:
         sides = (passing_labels(table), incorrect_label(table))
         same = (dict.fromkeys(golds, one) for one in ends if outcomes == RATINGS)
-        return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides), *same
-    return tuple(dict(zip(golds, fill, strict=True)) for fill in product(ends, repeat=len(golds)))
+        return (
+            dict(zip(golds, golds, strict=True)),
+            *(_crossed(golds, one) for one in sides),
+            *same,
+        )
+    return tuple(
+        dict(zip(golds, fill, strict=True)) for fill in product(ends, repeat=len(golds))
+    )
 
 
 def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
@@ -193,7 +209,9 @@ def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Inter
         counts = whole.counts * (1 - share)
         for place, gold in enumerate(whole.golds):
             if gold in fill:
-                counts[place, whole.outcomes.index(fill[gold])] += share * whole.counts[place].sum()
+                counts[place, whole.outcomes.index(fill[gold])] += (
+                    share * whole.counts[place].sum()
+                )
         tables.append(replace(whole, counts=counts))
     known = [float(top / bottom) for top, bottom in map(parts, tables) if bottom]
     return min(known), max(known)
@@ -230,12 +248,16 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
     if found is None:
         found = unvaried_interval(parts, clusters.summed(items), float(items.sum()))
     flat = patterns.reshape(len(patterns), -1)
-    cells = np.eye(flat.shape[1]) * (float((flat.sum(axis=1) * items).sum() / items.sum()))
+    cells = np.eye(flat.shape[1]) * (
+        float((flat.sum(axis=1) * items).sum() / items.sum())
+    )
     weights = np.concatenate([items, np.full(len(cells), 0.5)])
     random = np.random.default_rng(intervals.SEED)
     shares = random.gamma(weights, size=(intervals.ROUNDS, len(weights)))
     tables = (shares @ np.concatenate([flat, cells])).reshape(-1, *patterns.shape[1:])
-    return _hull([found, intervals.percentile(*parts(replace(clusters, counts=tables)))])
+    return _hull(
+        [found, intervals.percentile(*parts(replace(clusters, counts=tables)))]
+    )
 
 
 def _hull(every: Iterable[Interval | None]) -> Interval:
@@ -270,7 +292,9 @@ def clustered(hits: Array, sizes: Array, items: Array) -> ClassRate | None:
     if not trials:
         return None
     rate = right / trials
-    size = intervals.effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
+    size = intervals.effective_size(
+        hits - rate * sizes, sizes, items, rate * (1 - rate)
+    )
     return ClassRate(hits=round(right), trials=round(trials), size=size)
 
 
@@ -327,7 +351,8 @@ def youden_interval(
         return None
     classes = _classes(clusters, positive)
     residuals = [
-        hits - rate.value * sizes for rate, (hits, sizes) in zip(rates, classes, strict=True)
+        hits - rate.value * sizes
+        for rate, (hits, sizes) in zip(rates, classes, strict=True)
     ]
     spread = math.prod(float((items * one**2).sum()) for one in residuals)
     common = float((items * residuals[0] * residuals[1]).sum())
@@ -342,7 +367,9 @@ def youden_interval(
 
 def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
     """Return the distance of a sum's end from the sum, from the distances of its parts' ends."""
-    return math.sqrt(math.fsum(part**2 for part in parts) + 2 * correlation * math.prod(parts))
+    return math.sqrt(
+        math.fsum(part**2 for part in parts) + 2 * correlation * math.prod(parts)
+    )
 
 
 def _classes(table: CountTable, positive: Collection[str]) -> list[Parts]:
@@ -350,7 +377,11 @@ def _classes(table: CountTable, positive: Collection[str]) -> list[Parts]:
     found = []
     for wanted in (True, False):
         rows, columns = (
-            [place for place, label in enumerate(labels) if (label in positive) is wanted]
+            [
+                place
+                for place, label in enumerate(labels)
+                if (label in positive) is wanted
+            ]
             for labels in (table.golds, table.outcomes)
         )
         items = table.counts[..., rows, :]
@@ -365,7 +396,10 @@ def corrected_difference(difference: Estimate, youden: Estimate) -> Estimate:
     the interval contains the truth if both intervals do. Undefined if J is, or may be 0.
     """
     ends, gains = difference.interval, youden.interval
-    if not (ends and gains and difference.value is not None and youden.value) or gains[0] <= 0:
+    if (
+        not (ends and gains and difference.value is not None and youden.value)
+        or gains[0] <= 0
+    ):
         return UNDEFINED
     low, high = ends[0] / gains[ends[0] > 0], ends[1] / gains[ends[1] < 0]
     value = difference.value / youden.value
@@ -382,7 +416,11 @@ def weighted_mean(parts: Sequence[tuple[Estimate, float]]) -> Estimate:
         return UNDEFINED
     value, below, above = 0.0, [], []
     for one, weight in parts:
-        share, centre, (low, high) = weight / total, one.value or 0.0, one.interval or (-1.0, 1.0)
+        share, centre, (low, high) = (
+            weight / total,
+            one.value or 0.0,
+            one.interval or (-1.0, 1.0),
+        )
         value += share * centre
         below.append(share * (centre - low))
         above.append(share * (high - centre))

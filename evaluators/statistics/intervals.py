@@ -22,7 +22,9 @@ Interval = tuple[float, float]
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 SEED = 20240913
 ROUNDS = 2000
-WHOLE = 1  # added clusters that move as a whole, as Wilson adds successes to a small sample
+WHOLE = (
+    1  # added clusters that move as a whole, as Wilson adds successes to a small sample
+)
 BLOCK = 4_000_000  # numbers in memory at once while resampling
 
 
@@ -42,8 +44,12 @@ def chance(hits: int, trials: int, share: float) -> float:
     """Return the binomial probability of exactly so many hits, each with probability ``share``."""
     if not 0 < share < 1:
         return float(hits == (trials if share >= 1 else 0))
-    ways = math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
-    return math.exp(ways + hits * math.log(share) + (trials - hits) * math.log1p(-share))
+    ways = (
+        math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
+    )
+    return math.exp(
+        ways + hits * math.log(share) + (trials - hits) * math.log1p(-share)
+    )
 
 
 def at_most(hits: int, trials: int, share: float) -> float:
@@ -77,7 +83,11 @@ def student_quantile(freedom: float) -> float:
     factor = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
 
     def missing(angle: float) -> float:
-        inside = (weights * np.cos(angle * (nodes + 1) / 2) ** (freedom - 1)).sum() * angle / 2
+        inside = (
+            (weights * np.cos(angle * (nodes + 1) / 2) ** (freedom - 1)).sum()
+            * angle
+            / 2
+        )
         return 0.475 - float(factor / math.sqrt(math.pi) * inside)
 
     widest = min(math.pi / 2, 20 / math.sqrt(freedom))
@@ -93,7 +103,9 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
         return None
     rate, shrinkage = successes / n, 1 + z**2 / n
     centre = (rate + z**2 / (2 * n)) / shrinkage
-    half = z * math.sqrt(max(0.0, rate * (1 - rate)) / n + (z / (2 * n)) ** 2) / shrinkage
+    half = (
+        z * math.sqrt(max(0.0, rate * (1 - rate)) / n + (z / (2 * n)) ** 2) / shrinkage
+    )
     return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
 
 
@@ -131,7 +143,9 @@ def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
     return wilson(rate * size, size, z)
 
 
-def effective_size(residuals: Array, sizes: Array, items: Array, variance: float) -> float:
+def effective_size(
+    residuals: Array, sizes: Array, items: Array, variance: float
+) -> float:
     """Return the number of independent trials with the same information as the clustered ones.
 
     ``residuals`` are the deviations of a cluster's sum from its expected sum, ``variance`` is that
@@ -145,10 +159,17 @@ def effective_size(residuals: Array, sizes: Array, items: Array, variance: float
     if clusters < 2 or variance <= 0:
         return min(clusters, trials)
     alone = trials * variance  # the spread that independent trials would have
-    whole = float((items * sizes**2).sum()) / trials  # the design effect of clusters that are one
+    whole = (
+        float((items * sizes**2).sum()) / trials
+    )  # the design effect of clusters that are one
     spread, fourth = (float((items * residuals**power).sum()) for power in (2, 4))
     moved = max(spread**2 / fourth if fourth else 0.0, alone / whole)  # clusters, about
-    effect = (moved * spread / alone + WHOLE * whole) / (moved + WHOLE) * clusters / (clusters - 1)
+    effect = (
+        (moved * spread / alone + WHOLE * whole)
+        / (moved + WHOLE)
+        * clusters
+        / (clusters - 1)
+    )
     return min(trials, max(1.0, trials / effect))
 
 
@@ -176,7 +197,10 @@ def resample(patterns: Array, items: Array) -> Array:
     random = np.random.default_rng(SEED)
     step = max(1, BLOCK // len(patterns))
     sizes = [min(step, ROUNDS - start) for start in range(0, ROUNDS, step)]
-    drawn = [random.multinomial(int(total), items / total, size=size) @ flat for size in sizes]
+    drawn = [
+        random.multinomial(int(total), items / total, size=size) @ flat
+        for size in sizes
+    ]
     return np.concatenate(drawn).reshape(ROUNDS, *patterns.shape[1:])
 
 
@@ -198,7 +222,9 @@ def percentile(
     ratios = numerators[defined] / denominators[defined]
     tail = 2.5
     if clusters < trials:
-        reach = quantile(clusters, trials) * math.sqrt(clusters / max(1.0, clusters - 1))
+        reach = quantile(clusters, trials) * math.sqrt(
+            clusters / max(1.0, clusters - 1)
+        )
         tail = 50 * math.erfc(reach / math.sqrt(2))
     low, high = np.percentile(ratios, [tail, 100 - tail])
     return (float(low), float(high)) if low < high else None
@@ -208,7 +234,9 @@ Count = tuple[float, float]
 """Successes, and trials."""
 
 
-def corrected_rate(judged: Count, right_passed: Count, wrong_refused: Count) -> Estimate | None:
+def corrected_rate(
+    judged: Count, right_passed: Count, wrong_refused: Count
+) -> Estimate | None:
     """Return the share of truly correct answers behind the share that a judge called CORRECT.
 
     ``judged``: answers called CORRECT, of all. ``right_passed``: of the labelled items that are
@@ -234,12 +262,16 @@ def corrected_rate(judged: Count, right_passed: Count, wrong_refused: Count) -> 
     low, high = min(point, _clipped(low)), max(point, _clipped(high))
     bottom, top = wilson(*judged) or (0.0, 1.0)
     short = max(0.0, top - bottom - (high - low))
-    return Estimate.of(point, (_clipped(low - short), _clipped(high + short)), round(judged[1]))
+    return Estimate.of(
+        point, (_clipped(low - short), _clipped(high + short)), round(judged[1])
+    )
 
 
 def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:
     samples = ((*judged, Z95**2), (*right_passed, 2), (*wrong_refused, 2))
-    n, n_right, n_wrong = (trials + added for _, trials, added in samples)  # half of these are hits
+    n, n_right, n_wrong = (
+        trials + added for _, trials, added in samples
+    )  # half of these are hits
     rate, sensitivity, specificity = (
         (hits + added / 2) / (trials + added) for hits, trials, added in samples
     )
@@ -298,7 +330,9 @@ class Estimate:
         form = undefined if self.value is None else defined
         small = self.value is not None and 0 < abs(self.value) < 0.01
         shown = (number(one, small=small) for one in (self.value, self.low, self.high))
-        return form.format(**dict(zip(("value", "low", "high"), shown, strict=True)), n=self.n)
+        return form.format(
+            **dict(zip(("value", "low", "high"), shown, strict=True)), n=self.n
+        )
 
 
 UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
@@ -320,7 +354,9 @@ def number(value: float | None, *, small: bool = True) -> str:
 def figure(value: float, *bars: float | None) -> str:
     """Return a number to three decimals; to more where it is smaller, or would look like a bar."""
     missed = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
-    least = 3 if not 1e-9 < abs(value) < 0.001 else 2 - math.floor(math.log10(abs(value)))
+    least = (
+        3 if not 1e-9 < abs(value) < 0.001 else 2 - math.floor(math.log10(abs(value)))
+    )
     texts = (f"{value:.{digits}f}" for digits in range(least, 16))
     text = next(text for text in texts if float(text) not in missed)
     return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")

@@ -15,11 +15,30 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Literal
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
+from evaluators.core import (
+    CORRECT,
+    GRADES,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+)
 from evaluators.statistics import count_table as counts
 from evaluators.statistics import intervals
-from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, of_classes, share
+from evaluators.statistics.agreement import (
+    KAPPA,
+    QUADRATIC_KAPPA,
+    SPEARMAN,
+    Coefficient,
+)
+from evaluators.statistics.count_table import (
+    PREMISE,
+    RATINGS,
+    CountTable,
+    of_classes,
+    share,
+)
 from evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 from evaluators.statistics.usage_estimates import UsageMetric
 
@@ -87,13 +106,17 @@ class Metric:
         return float(numerator / denominator) if denominator else None
 
 
-def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, ...]]) -> Metric:
+def _youden(
+    name: str, title: str, positive: Callable[[CountTable], tuple[str, ...]]
+) -> Metric:
     return Metric(
         name,
         title,
         lambda table: counts.youden_parts(table, positive(table)),
         range=(-1.0, 1.0),
-        interval=lambda _, table, items: counts.youden_interval(table, items, positive(table)),
+        interval=lambda _, table, items: counts.youden_interval(
+            table, items, positive(table)
+        ),
         applies=lambda table: (
             not table.attacks and any(one in table.outcomes for one in positive(table))
         ),
@@ -101,7 +124,12 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
 
 
 def _coefficient(
-    name: str, title: str, coefficient: Coefficient, *, ratings: bool, headline: bool = False
+    name: str,
+    title: str,
+    coefficient: Coefficient,
+    *,
+    ratings: bool,
+    headline: bool = False,
 ) -> Metric:
     return Metric(
         name,
@@ -109,7 +137,9 @@ def _coefficient(
         lambda table: coefficient.parts(table.counts),
         range=(-1.0, 1.0),
         interval=lambda _, clusters, items: (
-            coefficient.estimate(clusters.counts, items, int(clusters.total @ items)).interval
+            coefficient.estimate(
+                clusters.counts, items, int(clusters.total @ items)
+            ).interval
         ),
         bounded=False,
         headline=headline,
@@ -132,7 +162,9 @@ def _premises(name: str, title: str, outcome: str, better: Better = "more") -> M
     def parts(table: CountTable) -> counts.Parts:
         return table.of(outcome, PREMISE), table.with_gold(PREMISE)
 
-    return _rate(name, title, parts, better=better, applies=lambda table: PREMISE in table.golds)
+    return _rate(
+        name, title, parts, better=better, applies=lambda table: PREMISE in table.golds
+    )
 
 
 _mean = partial(Metric, interval=counts.mean_interval)
@@ -140,7 +172,9 @@ _of_classes = partial(Metric, interval=counts.class_interval)
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
-_of_attacks = partial(_rate, headline=True, better="less", applies=attrgetter("attacks"))
+_of_attacks = partial(
+    _rate, headline=True, better="less", applies=attrgetter("attacks")
+)
 _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
 METRICS: Mapping[str, Mapping[str, Metric]] = {
@@ -225,12 +259,18 @@ def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
     For a rubric with labels of its own, ``correct`` is the share of labels that pass, and the share
     of each label follows (``share_formal``).
     """
-    return {name: row for name, row in _known(kind, table.outcomes).items() if row.applies(table)}
+    return {
+        name: row
+        for name, row in _known(kind, table.outcomes).items()
+        if row.applies(table)
+    }
 
 
 def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
     """Return the ranges of thresholds by all that a gate can name; ``labels`` are the rubric's."""
-    ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
+    ranges = {
+        name: row.range for name, row in _known(kind, labels).items() if row.range
+    }
     if kind == "judged":
         return ranges
     return {**ranges, **dict.fromkeys(USAGE, (0.0, math.inf)), DROP: RATE, RISE: RATE}
@@ -260,7 +300,10 @@ def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
 
 def headlines(kind: str) -> tuple[str, ...]:
     """Return the metrics in the one-line summary of a slice."""
-    return (*(row.name for row in METRICS.get(kind, {}).values() if row.headline), SELF_AGREEMENT)
+    return (
+        *(row.name for row in METRICS.get(kind, {}).values() if row.headline),
+        SELF_AGREEMENT,
+    )
 
 
 def columns(kind: str) -> tuple[str, ...]:
@@ -313,12 +356,16 @@ class Sample:
         rows = metrics_of(self.kind, whole)
         wanted = {name: row for name, row in rows.items() if not names or name in names}
         drawn = None
-        if len(self.items) and not all(row.rate or row.interval for row in wanted.values()):
+        if len(self.items) and not all(
+            row.rate or row.interval for row in wanted.values()
+        ):
             tables = intervals.resample(self.patterns.counts, self.items)
             drawn = replace(self.patterns, counts=tables)
         return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
 
-    def _estimate(self, row: Metric, whole: CountTable, drawn: CountTable | None) -> Estimate:
+    def _estimate(
+        self, row: Metric, whole: CountTable, drawn: CountTable | None
+    ) -> Estimate:
         value = row.value(whole)
         top, bottom = row.parts(whole)
         n = int(bottom if row.rate else whole.total)
@@ -332,7 +379,9 @@ class Sample:
             interval = intervals.wilson(float(top), float(bottom))
         else:
             size, n = float(self.items.sum()), int(whole.total)
-            interval = intervals.percentile(*row.parts(drawn), size, n) if drawn else None
+            interval = (
+                intervals.percentile(*row.parts(drawn), size, n) if drawn else None
+            )
             interval = interval or counts.unvaried_interval(row.parts, whole, size)
         return Estimate.of(value, interval, n)
 
@@ -344,7 +393,9 @@ class Sample:
         sizes = asked * (asked - 1) / 2
         pairs = float((self.items * sizes).sum())
         agreed = float((self.items * hits).sum()) / pairs
-        return Estimate.of(agreed, intervals.clustered_rate(hits, sizes, self.items), round(pairs))
+        return Estimate.of(
+            agreed, intervals.clustered_rate(hits, sizes, self.items), round(pairs)
+        )
 
 
 ANY, ALL = "pass@", "pass^"
@@ -385,7 +436,9 @@ def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     if not n:
         return UNDEFINED
     mean = sum(map(sum, clusters)) / n
-    sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
+    sums: Array = np.array(
+        [[sum(values), len(values)] for values in clusters], dtype=np.float64
+    )
     patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
     drawn = intervals.resample(patterns, clusters_of.astype(np.float64))
     share = intervals.unseen_share(len(clusters))

@@ -39,8 +39,16 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     def beyond(delta: float, target: float) -> float:
         return tango_score(fixed, broke, n, delta) - target
 
-    low = -1.0 if difference <= -1 else intervals.root(lambda at: beyond(at, z), -1.0, difference)
-    high = 1.0 if difference >= 1 else intervals.root(lambda at: beyond(at, -z), difference, 1.0)
+    low = (
+        -1.0
+        if difference <= -1
+        else intervals.root(lambda at: beyond(at, z), -1.0, difference)
+    )
+    high = (
+        1.0
+        if difference >= 1
+        else intervals.root(lambda at: beyond(at, -z), difference, 1.0)
+    )
     return low, high
 
 
@@ -49,7 +57,9 @@ def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
     linear = (2 * n - fixed + broke) * delta - fixed - broke
     constant = -broke * delta * (1 - delta)
     root = math.sqrt(max(0.0, linear**2 - 8 * n * constant))
-    share = (root - linear) / (4 * n)  # P(right before, wrong now), most likely under delta
+    share = (root - linear) / (
+        4 * n
+    )  # P(right before, wrong now), most likely under delta
     variance = n * (2 * share + delta * (1 - delta))
     excess = fixed - broke - n * delta
     if variance <= 0:
@@ -62,7 +72,9 @@ def mcnemar(fixed: int, broke: int) -> float:
     return min(1.0, 2 * intervals.at_most(min(fixed, broke), fixed + broke, 0.5))
 
 
-def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
+def odds_ratio(
+    fixed: int, broke: int
+) -> tuple[float | None, float | None, float | None]:
     """Return fixed / broke, the paired odds ratio, with its exact 95 % interval (low, high).
 
     None means infinity, or undefined where no pair differs: then all three are None. Clopper and
@@ -80,7 +92,9 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return the p-values adjusted for their number. Holm (1979), Scand. J. Stat. 6:65."""
     adjusted = [0.0] * len(p_values)
     highest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+    for rank, place in enumerate(
+        sorted(range(len(p_values)), key=p_values.__getitem__)
+    ):
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
         adjusted[place] = highest
     return tuple(adjusted)
@@ -96,7 +110,12 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     n = float(sizes.sum())
     mean = float(sums.sum()) / n
     variance = float(squares.sum()) / n - mean**2
-    return intervals.effective_size(sums - mean * sizes, sizes, np.ones_like(sizes), variance) / n
+    return (
+        intervals.effective_size(
+            sums - mean * sizes, sizes, np.ones_like(sizes), variance
+        )
+        / n
+    )
 
 
 def p_value_beyond(value: float, low: float, bound: float) -> float:
@@ -157,7 +176,9 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
     """Return new - old of a ratio of one run's table, and 1; 0 if undefined on either side."""
     import numpy as np
 
-    (old_top, old_bottom), (new_top, new_bottom) = (ratio(counts[..., run, :, :]) for run in (0, 1))
+    (old_top, old_bottom), (new_top, new_bottom) = (
+        ratio(counts[..., run, :, :]) for run in (0, 1)
+    )
     defined = (old_bottom != 0) & (new_bottom != 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = new_top / new_bottom - old_top / old_bottom
@@ -182,14 +203,23 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
         return power(n, -bound, discordance, -difference)
     rate = min(1.0, max(discordance, abs(difference)))
     centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
-    totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
-    share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
+    totals = range(
+        max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1
+    )
+    share = (
+        (rate - difference) / (2 * rate) if rate else 0.0
+    )  # of the pairs that differ, broke
     below = _shown(n, bound, totals, share)
-    chances = (intervals.chance(it, n, rate) * part for it, part in zip(totals, below, strict=True))
+    chances = (
+        intervals.chance(it, n, rate) * part
+        for it, part in zip(totals, below, strict=True)
+    )
     return min(1.0, math.fsum(chances))
 
 
-def _shown(n: int, bound: float, totals: Sequence[int], share: float) -> Iterator[float]:
+def _shown(
+    n: int, bound: float, totals: Sequence[int], share: float
+) -> Iterator[float]:
     """Yield the probability that the bound is cleared, for each number of discordant pairs.
 
     A ``share`` of them broke. The totals rise by 1 and the most broken pairs that clear the bound
@@ -222,7 +252,9 @@ def confirmed_margin(n: int, discordance: float) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if power(n, -middle, discordance) >= POWER else (middle, high)
+        low, high = (
+            (low, middle) if power(n, -middle, discordance) >= POWER else (middle, high)
+        )
     return high
 
 
@@ -236,7 +268,10 @@ def pairs_needed(bound: float, discordance: float, difference: float) -> int | N
     usual = (Z95 + Z80) ** 2 * (max(discordance, abs(difference)) - difference**2)
     if usual >= _MOST * gap**2:
         return None
-    fewest, most = 0, max(1, round(usual / gap**2))  # what a normal difference would need
+    fewest, most = (
+        0,
+        max(1, round(usual / gap**2)),
+    )  # what a normal difference would need
     while power(most, bound, discordance, difference) < POWER:
         if most > _MOST:
             return None

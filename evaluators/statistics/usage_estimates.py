@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from evaluators.statistics import intervals
 from evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 
-FEWEST_ROUNDS = 500  # of a bootstrap over very many items, where more would take seconds
+FEWEST_ROUNDS = (
+    500  # of a bootstrap over very many items, where more would take seconds
+)
 FEW_ALIKE = 30  # clusters without any spread that may hide one
 ROUNDING = 1e-12  # a share of the largest sum: less is no spread
 
@@ -29,7 +31,9 @@ class UsageMetric:
     quantile: float | None = None
     """From 0 to 1; None for the mean."""
 
-    def estimate(self, values: Sequence[float], clusters: Sequence[Hashable]) -> Estimate:
+    def estimate(
+        self, values: Sequence[float], clusters: Sequence[Hashable]
+    ) -> Estimate:
         """Return the metric over items, each in a cluster; undefined if it is infinite."""
         if not values:
             return UNDEFINED
@@ -40,8 +44,12 @@ class UsageMetric:
         if not math.isfinite(value):
             return Estimate.of(None, None, len(seen))
         if self.quantile is not None:
-            return Estimate.of(value, quantile_interval(seen, clusters, self.quantile), len(seen))
-        sums = intervals.cluster_sums(np.stack([seen, np.ones(len(seen))], axis=1), clusters)
+            return Estimate.of(
+                value, quantile_interval(seen, clusters, self.quantile), len(seen)
+            )
+        sums = intervals.cluster_sums(
+            np.stack([seen, np.ones(len(seen))], axis=1), clusters
+        )
         low, high = ratio_interval(sums[:, 0], sums[:, 1], float(seen.max()))
         return Estimate.of(value, (max(0.0, low), high), len(seen))
 
@@ -68,11 +76,15 @@ class UsageMetric:
         interval: Interval | None
         if self.quantile is None:
             bottom = sides[0] if relative else np.ones(len(old))
-            sums = intervals.cluster_sums(np.stack([sides[1] - sides[0], bottom], axis=1), clusters)
+            sums = intervals.cluster_sums(
+                np.stack([sides[1] - sides[0], bottom], axis=1), clusters
+            )
             most = max(float(side.max()) for side in sides) / base + abs(value)
             interval = ratio_interval(sums[:, 0], sums[:, 1], most)
         else:
-            interval = _moved_quantile(sides, clusters, self.quantile, base if relative else None)
+            interval = _moved_quantile(
+                sides, clusters, self.quantile, base if relative else None
+            )
         return Estimate.of(value, interval, len(old))
 
     def _value(self, values: Array) -> float:
@@ -86,7 +98,9 @@ def _rank(share: float, n: float) -> int:
     return max(1, math.ceil(share * n - 1e-9))
 
 
-def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float) -> Interval | None:
+def quantile_interval(
+    values: Array, clusters: Sequence[Hashable], share: float
+) -> Interval | None:
     """Return the 95 % interval of a quantile, between two of the values; None for too few values.
 
     The number of values below the true quantile is binomial for any distribution, which gives the
@@ -104,10 +118,19 @@ def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float)
     if len(sizes) < size:
         rate = float(below.mean())
         spread = hits - rate * sizes
-        size = int(intervals.effective_size(spread, sizes, np.ones(len(sizes)), rate * (1 - rate)))
-    chances = np.cumsum([intervals.chance(hits, size, share) for hits in range(size + 1)])
+        size = int(
+            intervals.effective_size(
+                spread, sizes, np.ones(len(sizes)), rate * (1 - rate)
+            )
+        )
+    chances = np.cumsum(
+        [intervals.chance(hits, size, share) for hits in range(size + 1)]
+    )
     low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
-    first, last = (math.floor(low * len(values) / size), math.ceil((high + 1) * len(values) / size))
+    first, last = (
+        math.floor(low * len(values) / size),
+        math.ceil((high + 1) * len(values) / size),
+    )
     if first < 1 or last > len(values) or not math.isfinite(ranked[last - 1]):
         return None
     return float(ranked[first - 1]), float(ranked[last - 1])
@@ -133,7 +156,10 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
 
 
 def _moved_quantile(
-    sides: Sequence[Array], clusters: Sequence[Hashable], share: float, base: float | None
+    sides: Sequence[Array],
+    clusters: Sequence[Hashable],
+    share: float,
+    base: float | None,
 ) -> Interval | None:
     """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
 
@@ -164,8 +190,13 @@ def _moved_quantile(
             needed = np.ceil(share * so_far[:, -1:] - 1e-9)
             found[:] = side[order[(so_far >= needed).argmax(axis=1)]]
     old, new = drawn
-    moved = intervals.percentile(new - old, old if base else np.ones(len(old)), total, math.inf)
+    moved = intervals.percentile(
+        new - old, old if base else np.ones(len(old)), total, math.inf
+    )
     if moved and not all(map(math.isfinite, moved)):
         return None  # what is not known reaches into the interval
     (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
-    return moved or ((new_low - old_high) / (base or 1.0), (new_high - old_low) / (base or 1.0))
+    return moved or (
+        (new_low - old_high) / (base or 1.0),
+        (new_high - old_low) / (base or 1.0),
+    )

@@ -15,7 +15,13 @@ from cases.builder.generation import CheckStep, GenerateStep
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
-from cases.builder.validation import INTERVAL, AcceptStep, ProbeStep, ReviewStep, ValidateStep
+from cases.builder.validation import (
+    INTERVAL,
+    AcceptStep,
+    ProbeStep,
+    ReviewStep,
+    ValidateStep,
+)
 from cases.builder.work_folder import Values, WorkFolder, locked
 from cases.review.sheet import filled_template, spreadsheet_text
 from evaluators.command_line import CommandParser
@@ -67,7 +73,9 @@ def main(argv: Sequence[str]) -> int:
     files = (path for group in recipe.sources for path in group.files)
     dump = next((path for path in files if path.name.endswith(DUMPS)), None)
     if dump and options.step in (ALL, "sample") and find_spec(PARSER) is None:
-        raise UsageError(f"{dump}: {PARSER} is not installed; pip install '{PARSER}>=0.7'")
+        raise UsageError(
+            f"{dump}: {PARSER} is not installed; pip install '{PARSER}>=0.7'"
+        )
     if options.language not in (None, recipe.language):
         what = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
         raise UsageError(what)
@@ -76,9 +84,14 @@ def main(argv: Sequence[str]) -> int:
         say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
         return 0
     free = [name for name in STEPS if name not in BY_PEOPLE]
-    names, tell = free if options.step == ALL else [options.step], partial(say, sys.stderr)
+    names, tell = (
+        free if options.step == ALL else [options.step],
+        partial(say, sys.stderr),
+    )
     with locked(folder):
-        build = Build(options=options, recipe=recipe, folder=WorkFolder(folder), say=tell)
+        build = Build(
+            options=options, recipe=recipe, folder=WorkFolder(folder), say=tell
+        )
         report = run_steps(build, [STEPS[name] for name in names])
     say(sys.stdout, *_lines(report, folder))
     return 0
@@ -101,7 +114,9 @@ def read_options(argv: Sequence[str]) -> Namespace:
     """Return the options of a command line. Raises UsageError for anything wrong."""
     options = _parser().parse_intermixed_args(argv)
     if options.files and options.step != "accept":
-        raise UsageError(f"build: {options.step} takes no files, got {options.files[0]}")
+        raise UsageError(
+            f"build: {options.step} takes no files, got {options.files[0]}"
+        )
     if not options.language and not options.recipe:
         raise UsageError("build: say which language: --recipe FILE, or --language CODE")
     return options
@@ -109,7 +124,9 @@ def read_options(argv: Sequence[str]) -> Namespace:
 
 def _parser() -> CommandParser:
     table = {name: step.help for name, step in STEPS.items()}
-    table[EVALUATE] = "compare models that were run on the frozen set, and list what they miss"
+    table[EVALUATE] = (
+        "compare models that were run on the frozen set, and list what they miss"
+    )
     steps = "\n".join(f"  {name:<11}{what}" for name, what in table.items())
     parser = CommandParser(
         prog="qagate build",
@@ -120,22 +137,46 @@ def _parser() -> CommandParser:
     add = parser.add_argument
     add("dataset", metavar="DATASET", choices=[DATASET], help=f"the type: {DATASET}")
     text = "one step (default: all that need no people)"
-    add("step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text)
+    add(
+        "step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text
+    )
     text = "with accept: what reviewers sent back"
     add("files", type=Path, nargs="*", default=[], metavar="FILE", help=text)
     add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
     text = "the bundled recipe to use, such as be, if you give none"
     add("--language", metavar="CODE", help=text)
-    add("--folder", type=Path, help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)")
+    add(
+        "--folder",
+        type=Path,
+        help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)",
+    )
     add("--generator", metavar="SPEC", help="the model that writes the questions")
-    add("--validator", metavar="SPEC", help="a model of another provider, which confirms them")
+    add(
+        "--validator",
+        metavar="SPEC",
+        help="a model of another provider, which confirms them",
+    )
     text = "with review: who reviews; once for each person"
-    add("--reviewer", dest="reviewers", action="append", default=[], metavar="NAME", help=text)
+    add(
+        "--reviewer",
+        dest="reviewers",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=text,
+    )
     text = "with review: ask nobody; with accept: keep what too few people have seen"
     add("--unreviewed", action="store_true", help=text)
     add("--to", metavar="DIR", help="with freeze: the dataset's folder, which names it")
     text = "with evaluate: a model by the report folder of its run; repeatable"
-    add("--run", type=_model, action="append", default=[], metavar="NAME=FOLDER", help=text)
+    add(
+        "--run",
+        type=_model,
+        action="append",
+        default=[],
+        metavar="NAME=FOLDER",
+        help=text,
+    )
     _add_calling(parser)
     return parser
 
@@ -143,10 +184,24 @@ def _parser() -> CommandParser:
 def _add_calling(parser: CommandParser) -> None:
     add = parser.add_argument_group("calls to models").add_argument
     ledger = Path(".qa/ledger.sqlite3")
-    add("--ledger", type=read_place, default=ledger, metavar="PLACE", help="default: %(default)s")
-    count, text = partial(_number, "--concurrency", whole=True), "calls at once (default: 16)"
+    add(
+        "--ledger",
+        type=read_place,
+        default=ledger,
+        metavar="PLACE",
+        help="default: %(default)s",
+    )
+    count, text = (
+        partial(_number, "--concurrency", whole=True),
+        "calls at once (default: 16)",
+    )
     add("--concurrency", type=count, default=16, metavar="N", help=text)
-    add("--rpm", type=partial(_number, "--rpm", whole=True), metavar="N", help="requests a minute")
+    add(
+        "--rpm",
+        type=partial(_number, "--rpm", whole=True),
+        metavar="N",
+        help="requests a minute",
+    )
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
     text = "the most that this command may spend"
@@ -165,28 +220,38 @@ def _number(option: str, text: str, *, whole: bool = False) -> float:
     except ValueError:
         value = math.nan
     if not low <= value <= 1_000_000 or (whole and not value.is_integer()):
-        raise UsageError(f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000")
+        raise UsageError(
+            f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000"
+        )
     return int(value) if whole else value
 
 
 def _model(text: str) -> tuple[str, Path]:
     name, _, where = text.partition("=")
     if not re.fullmatch(r"[^\s=][^=]*", name.strip()) or not where.strip():
-        raise UsageError(f"build: --run {shown(text)}: write NAME=FOLDER, such as new=reports/out")
+        raise UsageError(
+            f"build: --run {shown(text)}: write NAME=FOLDER, such as new=reports/out"
+        )
     return name.strip(), Path(where.strip())
 
 
-def evaluate(models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path) -> list[str]:
+def evaluate(
+    models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path
+) -> list[str]:
     """Write a comparison of models, return lines about it. Raises UsageError for unlike runs."""
     names = [name for name, _ in models]
     if not models:
-        raise UsageError("build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each")
+        raise UsageError(
+            "build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each"
+        )
     if len(set(names)) < len(names):
         raise UsageError("build: two models have one name; give each a name of its own")
     found = {name: _slice_of(load_report(path), path, recipe) for name, path in models}
     first = next(iter(found.values()))[1]
     for (_, path), (_, records) in zip(models, found.values(), strict=True):
-        if {(one.id, one.digest) for one in records} != {(one.id, one.digest) for one in first}:
+        if {(one.id, one.digest) for one in records} != {
+            (one.id, one.digest) for one in first
+        }:
             what = f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
             raise UsageError(what)
     text = filled_template(
@@ -212,7 +277,9 @@ def _slice_of(
         raise UsageError(what)
     firsts = (one for one in report.records if one.repeat < 2)
     place = (parts[0].dataset, recipe.language)
-    return parts[0], tuple(one for one in firsts if (one.dataset, one.language) == place)
+    return parts[0], tuple(
+        one for one in firsts if (one.dataset, one.language) == place
+    )
 
 
 def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
@@ -227,8 +294,17 @@ def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
         missed = sum(one.grade != one.label for one in graded)
         if missed and 2 * missed >= len(graded):
             one = next(iter(said.values()))
-            answers = [(said[name].grade or "") if name in said else "" for name in models]
-            row = [id_, str(missed), str(len(graded)), one.question, one.context, one.label or ""]
+            answers = [
+                (said[name].grade or "") if name in said else "" for name in models
+            ]
+            row = [
+                id_,
+                str(missed),
+                str(len(graded)),
+                one.question,
+                one.context,
+                one.label or "",
+            ]
             rows.append((-missed / len(graded), one.row, [*row, *answers]))
     header = ["id", "missed_by", "of_models", "question", "passage", "gold"]
     header += (f"answer: {name}" for name in models)

@@ -27,9 +27,16 @@ from reports.render.markdown import JUDGE_TITLE, judge_card
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
-PATHS = {"all": ATTACKS, "graded": ATTACKS / "test_attacks.py", "rated": ATTACKS / "attacks_eba"}
+PATHS = {
+    "all": ATTACKS,
+    "graded": ATTACKS / "test_attacks.py",
+    "rated": ATTACKS / "attacks_eba",
+}
 JUDGES = Path(cases.__file__).parent / "judges"
-FLOORS = {"graded": JUDGES / DATASET_FILE, "rated": JUDGES / "judges_eba" / DATASET_FILE}
+FLOORS = {
+    "graded": JUDGES / DATASET_FILE,
+    "rated": JUDGES / "judges_eba" / DATASET_FILE,
+}
 """The bundled labelled sets, whose floor holds here too."""
 TEST = """\
 import pytest
@@ -46,11 +53,15 @@ def main(argv: Sequence[str]) -> int:
     options, words = _parser().parse_with_run(argv)
     sets, path = load_labelled_sets(), options.file
     named = None if path.exists() else sets.get(str(path))
-    if not (named or path.exists() or path.suffix):  # what can only be a file is looked for later
+    if not (
+        named or path.exists() or path.suffix
+    ):  # what can only be a file is looked for later
         what = f"no such file, and no set of this name; {hint(str(path), sets)}"
         raise UsageError(f"{path}: {what}")
     if named and not named.path().exists():
-        raise UsageError(f"{named.path()} is not there; fetch it: qagate download {named.name}")
+        raise UsageError(
+            f"{named.path()} is not there; fetch it: qagate download {named.name}"
+        )
     path = (named.path() if named else path).resolve()
     options.scale = options.scale or (named.scale if named else "")
     name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
@@ -60,9 +71,20 @@ def main(argv: Sequence[str]) -> int:
     write_texts((folder / file, text) for file, text in texts.items())
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
-    code = run([f"--rootdir={folder}", f"--report-dir={options.report_dir}", *words, str(folder)])
+    code = run(
+        [
+            f"--rootdir={folder}",
+            f"--report-dir={options.report_dir}",
+            *words,
+            str(folder),
+        ]
+    )
     summary = options.report_dir / "summary.md"
-    text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
+    text = (
+        summary.read_text(encoding="utf-8")
+        if code in WRITTEN and summary.exists()
+        else ""
+    )
     if card := judge_card(text):
         say(sys.stdout, f"{JUDGE_TITLE}:", "", card)
     return code
@@ -79,16 +101,44 @@ def _parser() -> CommandParser:
         help="CSV or JSONL with columns question, gold (or answer), predicted_answer, and label or "
              "label_1, label_2 …; optionally aliases, tolerance, language, context; or a set that "
              f"people labelled: {', '.join(load_labelled_sets())} (qagate download)")  # fmt: skip
-    add("--kind", choices=("graded", "rated"), help="default: what the labels look like")
-    add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
-    add("--scale", default="", metavar="WORST:BEST", help="of the ratings; default: 1:10")
+    add(
+        "--kind", choices=("graded", "rated"), help="default: what the labels look like"
+    )
+    add(
+        "--language",
+        default="en",
+        metavar="xx",
+        help="of rows that name none; default: en",
+    )
+    add(
+        "--scale",
+        default="",
+        metavar="WORST:BEST",
+        help="of the ratings; default: 1:10",
+    )
     text = "lowest rating that passes; default: the rubric's"
     add("--pass-bar", type=int, metavar="N", help=text)
     add("--two-way", action="store_true", help="tell only right from not right")
     add("--label", default="", metavar="COLUMN", help="the column with the label")
-    add("--rater", action="append", default=[], metavar="COLUMN", help="one person's labels")
-    add("--rubric", default="", metavar="NAME", help="a bundled rubric, or the path of one")
-    add("--limit", type=int, metavar="N", help="at most N answers a language, chosen by a hash")
+    add(
+        "--rater",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="one person's labels",
+    )
+    add(
+        "--rubric",
+        default="",
+        metavar="NAME",
+        help="a bundled rubric, or the path of one",
+    )
+    add(
+        "--limit",
+        type=int,
+        metavar="N",
+        help="at most N answers a language, chosen by a hash",
+    )
     text, folder = "default: %(default)s", Path("reports/calibrate")
     add("--report-dir", type=Path, default=folder, metavar="DIR", help=text)
     return parser
@@ -96,7 +146,11 @@ def _parser() -> CommandParser:
 
 def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
     """Return what ``dataset.yaml`` has to say of the file; its gates are the bundled floor."""
-    labels = {"column": options.label, "raters": tuple(options.rater), "language": options.language}
+    labels = {
+        "column": options.label,
+        "raters": tuple(options.rater),
+        "language": options.language,
+    }
     reading = LabelReading(**labels)
     labels |= {"scale": options.scale, "two_way": options.two_way}
     table = read_table(path)
@@ -116,9 +170,15 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
         ends = zip(("min", "max"), floor_ends(name, bar), strict=True)
         gates[name] = {key: end for key, end in ends if end is not None}
     languages = {}
-    for code in dict.fromkeys(language_of(row, columns, reading, "en") for row in table.records):
+    for code in dict.fromkeys(
+        language_of(row, columns, reading, "en") for row in table.records
+    ):
         borrowed = rubric_for(rubric, code, style).language
-        languages[code] = {"file": str(path), "gates": gates, "rubric_language": borrowed}
+        languages[code] = {
+            "file": str(path),
+            "gates": gates,
+            "rubric_language": borrowed,
+        }
     settings = {
         "rubric": str(Path(rubric).resolve()) if Path(rubric).suffix else rubric,
         "labels": {key: value for key, value in labels.items() if value},
@@ -127,7 +187,10 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
         "sample": {"limit": options.limit, "seed": 0} if options.limit else None,
         "languages": languages,
     }
-    return {"kind": "judged", **{key: value for key, value in settings.items() if value}}
+    return {
+        "kind": "judged",
+        **{key: value for key, value in settings.items() if value},
+    }
 
 
 def attack(argv: Sequence[str]) -> int:
@@ -139,8 +202,18 @@ def attack(argv: Sequence[str]) -> int:
         epilog="exit codes are those of a run: 1 where more attacks pass than the gates allow",
     )
     add = parser.add_argument
-    add("--kind", choices=tuple(PATHS), default="all", help="judges of grades, raters, or both")
-    add("--report-dir", default="reports/attack", metavar="DIR", help="default: %(default)s")
+    add(
+        "--kind",
+        choices=tuple(PATHS),
+        default="all",
+        help="judges of grades, raters, or both",
+    )
+    add(
+        "--report-dir",
+        default="reports/attack",
+        metavar="DIR",
+        help="default: %(default)s",
+    )
     options, words = parser.parse_known_args(argv)
     own = [f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}"]
     return run([*own, *words, str(PATHS[options.kind])])

@@ -60,7 +60,9 @@ def check(argv: Sequence[str]) -> int:
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
-    checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
+    checked = (
+        f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
+    )
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
     say(sys.stdout, *result.lines, *result.waived, summary)
     say(sys.stderr, *result.refused)
@@ -73,7 +75,9 @@ def download(argv: Sequence[str]) -> int:
     benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
     table = ["benchmarks:"]
     for name, bench in benchmarks.items():
-        table.append(f"  {name:<12}{bench.licence}, for {bench.dataset}:{bench.language}")
+        table.append(
+            f"  {name:<12}{bench.licence}, for {bench.dataset}:{bench.language}"
+        )
         table.append(f"{'':14}{bench.url}")
     table.append("answers that people labelled, for qagate calibrate:")
     for name, labelled in sets.items():
@@ -87,7 +91,12 @@ def download(argv: Sequence[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     add, to = parser.add_argument, public_files.DATA_FOLDER
-    add("name", metavar="NAME", choices=[*benchmarks, *sets], help="a benchmark or labelled set")
+    add(
+        "name",
+        metavar="NAME",
+        choices=[*benchmarks, *sets],
+        help="a benchmark or labelled set",
+    )
     add("--to", metavar="FOLDER", type=Path, default=to, help="default: %(default)s")
     add("--sha256", metavar="HEX", default="", help="the hash that the file must have")
     add("--url", default="", help="another address of the same file")
@@ -98,11 +107,17 @@ def download(argv: Sequence[str]) -> int:
         raise UsageError(f"download: {what}")
     public_files.check_address(options.url or "https://localhost")
     one = sets.get(options.name) or benchmarks[options.name]
-    say(sys.stdout, one.obtain(options.to, options.url, sha256), *_next_steps(one, options.to))
+    say(
+        sys.stdout,
+        one.obtain(options.to, options.url, sha256),
+        *_next_steps(one, options.to),
+    )
     return DONE
 
 
-def _next_steps(one: public_files.Benchmark | public_files.LabelledSet, folder: Path) -> list[str]:
+def _next_steps(
+    one: public_files.Benchmark | public_files.LabelledSet, folder: Path
+) -> list[str]:
     if isinstance(one, public_files.Benchmark):
         items = quote(f"{one.dataset}:{one.language}={folder / one.file}")
         return [f"pytest -n 8 cases/{one.dataset} --items {items} {one.run}"]
@@ -111,7 +126,9 @@ def _next_steps(one: public_files.Benchmark | public_files.LabelledSet, folder: 
     with public_files.file_errors(path):
         rows, left_out = public_files.bring_to_form(one, folder)
     questions = plural(len({row["question"] for row in rows}), "question")
-    unused = ", ".join(f"{count:,} for {why}" for why, count in left_out.items()) or "none"
+    unused = (
+        ", ".join(f"{count:,} for {why}" for why, count in left_out.items()) or "none"
+    )
     found = f"{plural(len(rows), 'answer')} to {questions}; left out: {unused}"
     by_hand = [quote(f"{path}"), *(["--scale", one.scale] if one.scale else [])]
     words = [one.name] if folder == public_files.DATA_FOLDER else by_hand
@@ -132,16 +149,41 @@ def draw(argv: Sequence[str]) -> int:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("table", metavar="TABLE", type=Path, help="the table, a row for each thing asked about")
-    add("--recipe", metavar="FILE", type=Path, required=True, help="a YAML file; see docs/data.md")
+    add(
+        "table",
+        metavar="TABLE",
+        type=Path,
+        help="the table, a row for each thing asked about",
+    )
+    add(
+        "--recipe",
+        metavar="FILE",
+        type=Path,
+        required=True,
+        help="a YAML file; see docs/data.md",
+    )
     add("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
     add("--count", metavar="N", type=int, help="of each kind, in place of the recipe's")
-    add("--to", metavar="FOLDER", type=Path, default=Path("drawn"), help="default: %(default)s")
-    add("--as", dest="dataset", metavar="DATASET", default="simpleqa", help="(%(default)s)")
+    add(
+        "--to",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("drawn"),
+        help="default: %(default)s",
+    )
+    add(
+        "--as",
+        dest="dataset",
+        metavar="DATASET",
+        default="simpleqa",
+        help="(%(default)s)",
+    )
     add("--blind", action="store_true", help="questions alone, for a closed-book trial")
     options = parser.parse_args(argv)
     if options.count is not None and options.count < 1:
-        raise UsageError(f"draw: --count {options.count}: 1 or more questions are needed")
+        raise UsageError(
+            f"draw: --count {options.count}: 1 or more questions are needed"
+        )
     drawn = DrawRecipe(options.recipe, options.table).draw(options.seed, options.count)
     ending, code = ".questions.csv" if options.blind else ".csv", DONE
     paths = {language: options.to / f"{language}{ending}" for language in drawn}
@@ -149,15 +191,22 @@ def draw(argv: Sequence[str]) -> int:
         raise UsageError(f"{there}: is there already; name another folder with --to")
     for language, path in paths.items():
         write_texts([(path, file_text(drawn[language], blind=options.blind))])
-        say(sys.stdout, f"{path}: {plural(len(drawn[language]), 'question')}, seed {options.seed}")
+        say(
+            sys.stdout,
+            f"{path}: {plural(len(drawn[language]), 'question')}, seed {options.seed}",
+        )
     for language, path in () if options.blind else paths.items():
         result = check_files([path], f"{options.dataset}:{language}")
         say(sys.stdout, *result.lines)
         say(sys.stderr, *result.refused)
         items = quote(f"{options.dataset}:{language}={path}")
-        run = f"pytest -n 8 cases/{options.dataset} --items {items} --model PROVIDER:NAME"
+        run = (
+            f"pytest -n 8 cases/{options.dataset} --items {items} --model PROVIDER:NAME"
+        )
         say(sys.stdout, run)
-        if result.refused or any(finding.severity == "error" for finding in result.findings):
+        if result.refused or any(
+            finding.severity == "error" for finding in result.findings
+        ):
             code = FOUND
     return code
 
@@ -168,23 +217,34 @@ def new(argv: Sequence[str]) -> int:
     options = _naming(argv, list(known["kinds"]))
     folder, language = options.to / options.name, options.lang
     if folder.exists():
-        what = f"{folder}: is there already; choose another name, or write into it by hand"
+        what = (
+            f"{folder}: is there already; choose another name, or write into it by hand"
+        )
         raise UsageError(what)
     kind, languages = known["kinds"][options.kind], known["languages"]
     own, rubric = languages.get(language, languages["en"]), kind["rubric"]
     in_english = rubric and not (RUBRICS / f"{rubric}.{language}.yaml").is_file()
     names = {"name": options.name, "language": language}
     names["rubric_language"] = ", rubric_language: en" if in_english else ""
-    words = [own[key] for key in ("question", "context", "expected", "wrong", "claim")] + ["yes: "]
+    words = [
+        own[key] for key in ("question", "context", "expected", "wrong", "claim")
+    ] + ["yes: "]
     files = _files(known["files"], kind, {**own, **names})
     write_texts((folder / file, text) for file, text in files.items())
     for file, text in files.items():
         lines = enumerate([] if language in languages else text.splitlines(), start=1)
-        here = [str(number) for number, line in lines if any(word in line for word in words)]
-        todo = f": translate line{'s' * (len(here) > 1)} {', '.join(here)}" if here else ""
+        here = [
+            str(number) for number, line in lines if any(word in line for word in words)
+        ]
+        todo = (
+            f": translate line{'s' * (len(here) > 1)} {', '.join(here)}" if here else ""
+        )
         say(sys.stdout, f"{folder / file}{todo}")
     if in_english:
-        say(sys.stdout, f"the judge reads English rules: there is no {rubric}.{language}.yaml")
+        say(
+            sys.stdout,
+            f"the judge reads English rules: there is no {rubric}.{language}.yaml",
+        )
     if added := _ignore(options.to):
         say(sys.stdout, added)
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
@@ -210,7 +270,9 @@ def _naming(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:
         what = "a name of small letters, digits and '_' is needed, a letter first"
         raise UsageError(f"{shown(options.name)}: {what}")
     if not LANGUAGE.fullmatch(options.lang):
-        raise UsageError(f"--lang: a language code such as de is needed, got {shown(options.lang)}")
+        raise UsageError(
+            f"--lang: a language code such as de is needed, got {shown(options.lang)}"
+        )
     return options
 
 
@@ -231,7 +293,9 @@ def _files(files: Texts, kind: Texts, words: Texts) -> dict[str, str]:
 def _ignore(folder: Path) -> str:
     """Let git ignore what runs write, in the repository's ``.gitignore``; return what was done."""
     whole = folder.resolve()
-    home = next((one for one in (whole, *whole.parents) if (one / ".git").exists()), whole)
+    home = next(
+        (one for one in (whole, *whole.parents) if (one / ".git").exists()), whole
+    )
     file = home / ".gitignore"
     before = file.read_text(encoding="utf-8") if file.is_file() else ""
     known = {line.strip().removeprefix("**/") for line in before.splitlines()}

@@ -19,7 +19,13 @@ from evaluators.ledger.rows import StoreError
 from evaluators.ledger.sqlite import exists, open_store
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key
+from evaluators.models.spec import (
+    KEY_ENV,
+    MODELS_FILE,
+    parse,
+    read_key_names,
+    require_key,
+)
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money, part_of_cost, pricer
 from evaluators.text import one_line
@@ -47,7 +53,9 @@ STATES: Mapping[State, str] = {
     "read": "read",
     "given up": "given up",
 }
-NOTE = "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
+NOTE = (
+    "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
+)
 
 Options = argparse.Namespace
 
@@ -59,17 +67,24 @@ def stats(options: Options) -> int:
         say(sys.stderr, *opened.notes)
         models, found = upkeep.ledger_stats(opened, price)
         calls = sum(usage.earlier for usage, *_ in models.values())
-        say(sys.stdout, f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB")
+        say(
+            sys.stdout,
+            f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB",
+        )
     rows = []
     for spec, (one, *ends) in models.items():
         tokens = one.input_tokens, one.cache_read_tokens, one.output_tokens
         cost = part_of_cost(one.known) if one.cost is None else money(one.known)
         counts = (f"{count:,}" for count in (one.earlier, *tokens))
-        rows.append((one_line(spec), *counts, f"{one.seconds:,.0f} s", cost, *map(_day, ends)))
+        rows.append(
+            (one_line(spec), *counts, f"{one.seconds:,.0f} s", cost, *map(_day, ends))
+        )
     lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
         lines += [f"{plural(count, what)}{rest}"] if (count := found[name]) else []
-    if names := [one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None]:
+    if names := [
+        one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None
+    ]:
         known = part_of_cost(sum(usage.known for usage, *_ in models.values()))
         what = f"neither models.yaml nor genai-prices has a price of {', '.join(names)}"
         lines.append(f"cost {known}: {what}")
@@ -106,7 +121,10 @@ def import_(options: Options) -> int:
         new, known, refused = upkeep.import_rows(opened, options.file)
     say(sys.stderr, *refused[:MAX_NAMED])
     if len(refused) > MAX_NAMED:
-        say(sys.stderr, f"{plural(len(refused), 'bad line')}; the first {MAX_NAMED} are named")
+        say(
+            sys.stderr,
+            f"{plural(len(refused), 'bad line')}; the first {MAX_NAMED} are named",
+        )
     say(sys.stdout, f"{new:,} new, {known:,} known, {len(refused):,} refused")
     return REFUSED if refused else DONE
 
@@ -114,7 +132,9 @@ def import_(options: Options) -> int:
 def prune(options: Options) -> int:
     """Say how many rows would go; with --yes remove them."""
     if options.older_than is None and options.model is None:
-        raise UsageError("prune: say what to remove: --older-than 90d, --model SPEC, or both")
+        raise UsageError(
+            "prune: say what to remove: --older-than 90d, --model SPEC, or both"
+        )
     before = None if options.older_than is None else time.time() - options.older_than
     wanted = upkeep.where(spec=options.model, before=before)
     with closing(open_store(options.ledger)) as opened:
@@ -131,13 +151,17 @@ def _date(text: str) -> float:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day such as 2026-05-31") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a day such as 2026-05-31"
+        ) from None
 
 
 def _days(text: str) -> float:
     match = re.fullmatch(r"([0-9]{1,5})d", text, re.ASCII)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 90d")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of days such as 90d"
+        )
     return int(match[1]) * DAY_S
 
 
@@ -148,12 +172,21 @@ def batches(options: Options) -> int:
         waves = waves_in(ledger)
         if is_looking:
             told = []
-            for one in waves.values():  # read also by a run that was killed before it noted that
-                is_read = one.is_open and all(ledger.get(key) is not None for key in one.keys)
-                told.append(replace(one, state="read", done=one.calls) if is_read else one)
+            for one in (
+                waves.values()
+            ):  # read also by a run that was killed before it noted that
+                is_read = one.is_open and all(
+                    ledger.get(key) is not None for key in one.keys
+                )
+                told.append(
+                    replace(one, state="read", done=one.calls) if is_read else one
+                )
             say(sys.stdout, *_batch_lines(told))
             return DONE
-        wave = next((one for one in waves.values() if options.cancel in (one.named, one.id)), None)
+        wave = next(
+            (one for one in waves.values() if options.cancel in (one.named, one.id)),
+            None,
+        )
         if wave is None or not wave.is_open:
             why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
             what = f"no such batch is {why}; `ledger batches` lists them"
@@ -182,18 +215,26 @@ def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
         yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
 
 
-async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]) -> str:
+async def _cancel(
+    ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]
+) -> str:
     """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
     batches = model.batches()
     try:
-        if not wave.batch and wave.state != "planned":  # it may have been sent all the same
-            ids = await batches.asked(lambda api: api.find(wave.id, wave.calls, wave.after))
+        if (
+            not wave.batch and wave.state != "planned"
+        ):  # it may have been sent all the same
+            ids = await batches.asked(
+                lambda api: api.find(wave.id, wave.calls, wave.after)
+            )
             if new := [one for one in ids if one not in {*known, *wave.others}]:
                 wave = replace(wave, batch=new[-1], was_found=True)
         if wave.batch:
             await batches.asked(lambda api: api.cancel(wave.batch))
             await keep_wave(ledger, replace(wave, state="sent"))
-            done = "what is done by now is paid for, and read by the next run with --batch"
+            done = (
+                "what is done by now is paid for, and read by the next run with --batch"
+            )
             return f"{wave.batch} is cancelled; {done}"
     except FatalError as error:
         if error.kind != NOT_KNOWN:
@@ -226,22 +267,34 @@ def main(argv: Sequence[str]) -> int:
         one = commands.add_parser(name, help=what, description=what, epilog=NOTE)
         adds[name] = one.add_argument
         text = f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE"
-        one.add_argument("--ledger", metavar="PATH", type=read_place, default=DEFAULT, help=text)
+        one.add_argument(
+            "--ledger", metavar="PATH", type=read_place, default=DEFAULT, help=text
+        )
     for name in ("stats", "batches"):
         adds[name]("--models", metavar="FILE", type=Path, help=MODELS_FILE)
     for name in ("export", "prune"):
         adds[name]("--model", metavar="SPEC", help="only the replies of this model")
     adds["import"]("file", type=Path, help="what `ledger export` wrote")
-    adds["export"]("file", nargs="?", type=Path, help="the file to write (default: stdout)")
+    adds["export"](
+        "file", nargs="?", type=Path, help="the file to write (default: stdout)"
+    )
     text = "only from this day on (UTC)"
     adds["export"]("--since", metavar="DATE", type=_date, help=text)
     adds["prune"]("--older-than", metavar="DAYS", type=_days, help="such as 90d")
-    adds["prune"]("--yes", action="store_true", help="remove them; without it only count")
-    adds["batches"]("--cancel", metavar="ID", help="stop a batch; calls that are done stay")
-    adds["batches"]("--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV)
+    adds["prune"](
+        "--yes", action="store_true", help="remove them; without it only count"
+    )
+    adds["batches"](
+        "--cancel", metavar="ID", help="stop a batch; calls that are done stay"
+    )
+    adds["batches"](
+        "--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV
+    )
     options = parser.parse_args(argv)
     if options.command != "import" and not exists(options.ledger):
-        raise UsageError(f"{options.ledger}: no ledger there; give its path as --ledger")
+        raise UsageError(
+            f"{options.ledger}: no ledger there; give its path as --ledger"
+        )
     try:
         _, run = COMMANDS[options.command]
         return run(options)

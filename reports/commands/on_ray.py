@@ -40,7 +40,14 @@ from reports.verdict.promoted import find_run
 RETRIES = 3  # of a shard, each on a node where it has not failed
 MOST_MB = 100  # of the working folder
 LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
-LEDGER = ("QA_LEDGER_KEY", "PGUSER", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE")
+LEDGER = (
+    "QA_LEDGER_KEY",
+    "PGUSER",
+    "PGPASSWORD",
+    "PGSSLMODE",
+    "PGSSLROOTCERT",
+    "PGPASSFILE",
+)
 
 PROGRAM = """
 import ctypes, sys  # PR_SET_PDEATHSIG, SIGTERM: without its task a shard would go on spending
@@ -57,24 +64,40 @@ def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> byte
             with tarfile.open(fileobj=io.BytesIO(luggage)) as tar:
                 tar.extractall(home, filter="data")
             own = {"PYTHONPATH": f"{home}/product", "GITHUB_STEP_SUMMARY": ""}
-            command = [sys.executable, "-P", "-c", PROGRAM, *words, f"--report-dir={report}"]
+            command = [
+                sys.executable,
+                "-P",
+                "-c",
+                PROGRAM,
+                *words,
+                f"--report-dir={report}",
+            ]
             with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
-                how: Any = {"cwd": home / "work", "env": os.environ | {**variables, **own}}
+                how: Any = {
+                    "cwd": home / "work",
+                    "env": os.environ | {**variables, **own},
+                }
                 process = subprocess.Popen(command, stdout=said, stderr=said, **how)
                 try:
                     while process.poll() is None:
                         time.sleep(0.1)  # Ray cannot interrupt a wait
-                except KeyboardInterrupt:  # the task was cancelled: pytest still writes what it has
+                except (
+                    KeyboardInterrupt
+                ):  # the task was cancelled: pytest still writes what it has
                     process.terminate()
                     process.wait()
                 said.seek(0)
                 lines = [line.strip() for line in said if line.strip()] or [""]
             if not (report / "run.json").is_file():
-                why = next((line for line in lines if line.startswith("ERROR")), lines[-1])
+                why = next(
+                    (line for line in lines if line.startswith("ERROR")), lines[-1]
+                )
                 raise OSError(f"exit {process.returncode}: {why}")
             for unkept in (home / "work" / UNKEPT_FOLDER).glob("unkept-*"):
                 unkept.rename(report / unkept.name)
-            return Path(shutil.make_archive(f"{home}/packed", "gztar", report)).read_bytes()
+            return Path(
+                shutil.make_archive(f"{home}/packed", "gztar", report)
+            ).read_bytes()
     except (OSError, tarfile.TarError) as error:
         node = import_module("ray").get_runtime_context().get_node_id()
         raise RuntimeError(f"{node}: {error}") from None
@@ -90,25 +113,40 @@ def main(argv: Sequence[str]) -> int:
         if run := getattr(given, role):
             check_apart(find_run(run, here), here / given.report_dir, role)
             to_merge.append(f"--{role}={run}")
-    options, _ = read_words([*words, f"--ledger={given.ledger}", "--shard=1/100000"], here)
+    options, _ = read_words(
+        [*words, f"--ledger={given.ledger}", "--shard=1/100000"], here
+    )
     if options.dry_run:
-        raise UsageError("--on ray: a dry run asks nothing; leave --on and --shards out")
+        raise UsageError(
+            "--on ray: a dry run asks nothing; leave --on and --shards out"
+        )
     if any(UNKEPT_FOLDER.glob("unkept-*")) and not options.replay:
         Ledger(options.ledger).close()  # takes them in; shards do not see this folder
     words.append(f"--ledger={getattr(options.ledger, 'url', options.ledger)}")
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:
-        ray = _join(given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder)
+        ray = _join(
+            given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder
+        )
         try:
-            machines = len({node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]})
+            machines = len(
+                {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+            )
             if machines > 1 and isinstance(options.ledger, Path):
-                raise UsageError(f"--on ray: {machines} machines need a --ledger postgresql://…")
+                raise UsageError(
+                    f"--on ray: {machines} machines need a --ledger postgresql://…"
+                )
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
             for n in range(1, of + 1):
-                say(sys.stderr, *shares(read_words([*words, f"--shard={n}/{of}"], here)[0]))
+                say(
+                    sys.stderr,
+                    *shares(read_words([*words, f"--shard={n}/{of}"], here)[0]),
+                )
             common = [ray.put(luggage), variables, *words]
-            reports = [str(report) for report in _reports(ray, common, of, Path(folder))]
+            reports = [
+                str(report) for report in _reports(ray, common, of, Path(folder))
+            ]
         finally:
             ray.shutdown()
         if not reports:
@@ -124,9 +162,19 @@ def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
         allow_abbrev=False,
     )
     add, count = parser.add_argument, partial(read_whole, "shards")
-    add("--on", metavar="ray[:ADDRESS]", help="the cluster of ADDRESS, RAY_ADDRESS or its own")
+    add(
+        "--on",
+        metavar="ray[:ADDRESS]",
+        help="the cluster of ADDRESS, RAY_ADDRESS or its own",
+    )
     add("--shards", metavar="N", type=count, help="(default: processors)")
-    add("--env", metavar="NAME", action="append", default=[], help="one more variable to carry")
+    add(
+        "--env",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="one more variable to carry",
+    )
     add("--report-dir", metavar="DIR", default="reports/out")
     add("--ledger", metavar="PATH", default=".qa/ledger.sqlite3")
     add("--baseline", metavar="RUN", help="given to merge")
@@ -139,10 +187,15 @@ def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
 
 def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     specs = connect_models(options, needs_key=not options.replay).specs.values()
-    names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
+    names = {
+        name for spec in specs for name in (spec.api_key_env, *spec.headers.values())
+    }
     names |= {*LEDGER, *more, *options.key_names.values()}
     found = {name: value for name in names if (value := read_variable(name).reveal())}
-    return {QA_RUN: secrets.token_hex(8), **found}  # so that a repeated task goes on with its money
+    return {
+        QA_RUN: secrets.token_hex(8),
+        **found,
+    }  # so that a repeated task goes on with its money
 
 
 def _luggage(here: Path) -> bytes:
@@ -167,10 +220,15 @@ def _luggage(here: Path) -> bytes:
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(here, arcname="work", filter=take)
         for name in PROGRAMS:
-            tar.add(Path(__file__).parents[2] / name, arcname=f"product/{name}", filter=take)
+            tar.add(
+                Path(__file__).parents[2] / name, arcname=f"product/{name}", filter=take
+            )
         tar.add(module()[1], arcname="product/qagate.py")
     without = f", without {listed(behind)}" if behind else ""
-    say(sys.stderr, f"carried: {here}, {size / 1024**2:,.1f} MB of at most {MOST_MB}{without}")
+    say(
+        sys.stderr,
+        f"carried: {here}, {size / 1024**2:,.1f} MB of at most {MOST_MB}{without}",
+    )
     return packed.getvalue()
 
 
@@ -178,9 +236,16 @@ def _join(address: str, folder: str) -> Any:
     """Return Ray with its cluster: the one at the address, or its own that ends with the run."""
     # Ray reads these as it is loaded; the second keeps its own words about failures from stderr.
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
-    how = {"address": address or "local", "log_to_driver": False, "logging_level": logging.ERROR}
+    how = {
+        "address": address or "local",
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+    }
     if not address:
-        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        os.environ |= {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        }
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         how |= {"include_dashboard": False, "_temp_dir": folder}
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -196,11 +261,17 @@ def _join(address: str, folder: str) -> Any:
 
 
 def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator[Path]:
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes need no product
+    ray.cloudpickle.register_pickle_by_value(
+        sys.modules[__name__]
+    )  # nodes need no product
 
     def start(shard: str, failed: Sequence[str] = ()) -> Any:
         where = {"ray.io/node-id": f"!in({','.join(failed)})"} if any(failed) else {}
-        how = {"scheduling_strategy": "SPREAD", "max_retries": 0, "label_selector": where}
+        how = {
+            "scheduling_strategy": "SPREAD",
+            "max_retries": 0,
+            "label_selector": where,
+        }
         return ray.remote(**how)(run_shard).remote(*common, f"--shard={shard}")
 
     pending = {start(f"{n}/{of}"): (f"{n}/{of}", list[str]()) for n in range(1, of + 1)}
@@ -223,9 +294,14 @@ def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator
             if patience is None and _has_other_node(ray, error, shard, failed):
                 pending[start(shard, failed)] = (shard, failed)
         except KeyboardInterrupt:
-            for number in (signal.SIGINT, signal.SIGTERM):  # a second must not cost the reports
+            for number in (
+                signal.SIGINT,
+                signal.SIGTERM,
+            ):  # a second must not cost the reports
                 signal.signal(number, signal.SIG_IGN)
-            patience = 120.0  # for shards to write what they have; a busy node takes its time
+            patience = (
+                120.0  # for shards to write what they have; a busy node takes its time
+            )
             for one in pending:
                 ray.cancel(one, force=False)
 
@@ -235,8 +311,12 @@ def _has_other_node(ray: Any, error: Exception, shard: str, failed: list[str]) -
     why = str(getattr(error, "cause", None) or error)
     known = {node["NodeID"]: node for node in ray.nodes()}
     failed.append(node := next((one for one in known if one in why), ""))
-    again = len(failed) <= RETRIES and any(known[one]["Alive"] for one in known.keys() - failed)
+    again = len(failed) <= RETRIES and any(
+        known[one]["Alive"] for one in known.keys() - failed
+    )
     name = known.get(node, {"NodeName": "an unknown node"})["NodeName"]
-    why = one_line(mask(why.removeprefix(f"{node}: "))) + ("; tried on another" if again else "")
+    why = one_line(mask(why.removeprefix(f"{node}: "))) + (
+        "; tried on another" if again else ""
+    )
     say(sys.stderr, f"--on ray: shard {shard} failed on {name}: {why}")
     return again

@@ -17,7 +17,14 @@ from evaluators.output import plural, say, visible
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.imports import forms
-from reports.imports.foreign import MAX_DROP, Choice, ImportedRun, Scorer, slug, tasks_of
+from reports.imports.foreign import (
+    MAX_DROP,
+    Choice,
+    ImportedRun,
+    Scorer,
+    slug,
+    tasks_of,
+)
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
@@ -25,7 +32,14 @@ from reports.run import report_folder
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line
 from reports.run.report import Report, Role
-from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
+from reports.run.report_folder import (
+    PREVIOUS,
+    RUN_FILE,
+    TRANSCRIPTS,
+    check_apart,
+    keep,
+    previous,
+)
 from reports.run.run_json import load_report, load_run
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
@@ -34,7 +48,12 @@ from reports.verdict.recount import merged, rebuilt, regated
 
 OUT = Path("reports", "out")
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
-LAST: Any = {"metavar": "RUN", "nargs": "?", "default": OUT, "help": f"{RUN_HELP} ({OUT})"}
+LAST: Any = {
+    "metavar": "RUN",
+    "nargs": "?",
+    "default": OUT,
+    "help": f"{RUN_HELP} ({OUT})",
+}
 OLD = "-baseline"  # what the name of the folder ends with that holds the baseline as a run of ours
 _DECIDE_TEXTS = {
     "metric": ("NAME", "the score that decides (default: the tool's own first)"),
@@ -59,7 +78,9 @@ class Parser(command_line.CommandParser):
 
     def add_to(self, text: str, *, required: bool = False) -> None:
         """Declare ``--to DIR``."""
-        self.add_argument("--to", metavar="DIR", type=folder, required=required, help=text)
+        self.add_argument(
+            "--to", metavar="DIR", type=folder, required=required, help=text
+        )
 
     def add_earlier(self) -> None:
         """Declare ``--baseline RUN``, ``--adjudications FILE`` and ``--anchor RUN``."""
@@ -87,7 +108,9 @@ def folder(text: str) -> Path:
 def whole_number(text: str) -> int:
     """Return a number of at least 0 from the command line."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"a whole number of at least 0 is needed, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"a whole number of at least 0 is needed, got {text!r}"
+        )
     return int(text)
 
 
@@ -115,7 +138,9 @@ def read_baseline(
     except UsageError as problem:
         why = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
         raise UsageError(str(problem) if run else why) from None
-    comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
+    comparisons = (
+        one.comparison if role == "baseline" else one.since_anchor for one in reports
+    )
     if not run and any(one and one.sha256 != found.sha256 for one in comparisons):
         what = f"is no longer what the run was compared with; give --{role}=RUN"
         raise UsageError(f"{found.path} {what}")
@@ -152,7 +177,9 @@ def render(argv: Sequence[str]) -> int:
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
     text, every = f"which files, of {','.join(FORMATS)} (default: all)", tuple(FORMATS)
-    parser.add_argument("--format", metavar="WORD,WORD", type=_formats, default=every, help=text)
+    parser.add_argument(
+        "--format", metavar="WORD,WORD", type=_formats, default=every, help=text
+    )
     options = parser.parse_args(argv)
     files = Files(load_report(options.run), options.format, transcripts_of(options.run))
     say(sys.stdout, *map(str, write_files(files, options.to or home(options.run))))
@@ -160,9 +187,14 @@ def render(argv: Sequence[str]) -> int:
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    words, known = tuple(filter(None, map(str.strip, text.split(",")))), ", ".join(FORMATS)
+    words, known = (
+        tuple(filter(None, map(str.strip, text.split(",")))),
+        ", ".join(FORMATS),
+    )
     if unknown := [word for word in words if word not in FORMATS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no format; there are {known}")
+        raise argparse.ArgumentTypeError(
+            f"{unknown[0]!r} is no format; there are {known}"
+        )
     if not words:
         raise argparse.ArgumentTypeError(f"name a format: {known}")
     return words
@@ -182,11 +214,19 @@ def compare(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     report = load_report(options.new)
     anchor = read_baseline(options.anchor, [report], "anchor", to=options.to)
-    compared = rebuilt(report, read_baseline(options.old, [report], to=options.to), anchor)
-    if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
+    compared = rebuilt(
+        report, read_baseline(options.old, [report], to=options.to), anchor
+    )
+    if compared.comparison is None or not any(
+        one.shared for one in compared.comparison.slices
+    ):
         what = "have no item in common; compare runs of one dataset"
         raise UsageError(f"{options.old} and {options.new} {what}")
-    say(sys.stdout, *console.comparison(compared), *save(compared, options.to, options.new))
+    say(
+        sys.stdout,
+        *console.comparison(compared),
+        *save(compared, options.to, options.new),
+    )
     return 0
 
 
@@ -208,9 +248,15 @@ def gate(argv: Sequence[str]) -> int:
         report = load_report(options.run)
         earlier = _earlier(options, [report])
         gates = None if options.gates is None else load_gates(options.gates)
-        decided = rebuilt(report, *earlier) if gates is None else regated(report, gates, *earlier)
+        decided = (
+            rebuilt(report, *earlier)
+            if gates is None
+            else regated(report, gates, *earlier)
+        )
         decided = _with_people(decided, options.adjudications)
-    return _say_decided(decided, options.to, options.to or home(options.run), options.run)
+    return _say_decided(
+        decided, options.to, options.to or home(options.run), options.run
+    )
 
 
 def merge(argv: Sequence[str]) -> int:
@@ -230,15 +276,21 @@ def merge(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
     with report_folder.refusing(options.to, *map(Path, options.runs)):
-        paths = list(dict.fromkeys(path for text in options.runs for path in _matching(text)))
+        paths = list(
+            dict.fromkeys(path for text in options.runs for path in _matching(text))
+        )
         reports = [load_report(path) for path in paths]
-        report = _with_people(merged(reports, *_earlier(options, reports)), options.adjudications)
+        report = _with_people(
+            merged(reports, *_earlier(options, reports)), options.adjudications
+        )
     return _say_decided(report, options.to, options.to, *paths)
 
 
 def _matching(text: str) -> Iterator[Path]:
     found = [text]
-    if glob.has_magic(text) and not Path(text).exists():  # without runs that others replaced
+    if (
+        glob.has_magic(text) and not Path(text).exists()
+    ):  # without runs that others replaced
         found = [run for run in sorted(glob.glob(text)) if not run.endswith(PREVIOUS)]  # noqa: PTH207
     if not found:
         raise UsageError(f"{text}: no report folder matches")
@@ -256,7 +308,9 @@ def _earlier(
 def _with_people(report: Report, people: Path | None) -> Report:
     """Return the report. Raises UsageError where no gate of it asks for people's verdicts."""
     if people and not any(one.audit for one in report.decision.gates):
-        raise UsageError("--adjudications: decides nothing without --baseline and an audited gate")
+        raise UsageError(
+            "--adjudications: decides nothing without --baseline and an audited gate"
+        )
     return report
 
 
@@ -278,26 +332,39 @@ def promote(argv: Sequence[str]) -> int:
     )
     parser.add_argument("name", metavar="NAME", help="such as 2026-11 or gpt-4.1")
     parser.add_argument("run", type=find_run, **LAST)
-    parser.add_argument("--replace", action="store_true", help="in place of the run of that name")
+    parser.add_argument(
+        "--replace", action="store_true", help="in place of the run of that name"
+    )
     text = "all files of the report: page, tables, prompts and replies"
     parser.add_argument("--whole", action="store_true", help=text)
-    parser.add_argument("--anyway", action="store_true", help="also a run that did not pass")
+    parser.add_argument(
+        "--anyway", action="store_true", help="also a run that did not pass"
+    )
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)
     run, records = load_run(options.run)
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
-        what = "and a baseline is a run that passed; say --anyway to keep it all the same"
+        what = (
+            "and a baseline is a run that passed; say --anyway to keep it all the same"
+        )
         raise UsageError(f"{options.run}: its verdict is {verdict}, {what}")
     if to.exists() and not options.replace:
-        what = f"{to}: a run of that name is there; choose another name, or say --replace"
+        what = (
+            f"{to}: a run of that name is there; choose another name, or say --replace"
+        )
         raise UsageError(what)
     source = home(options.run)
     try:
         keep(source, to, packed=not options.whole)
     except OSError as error:
-        raise WriteError(to, sum(file.stat().st_size for file in source.glob("*")), error) from None
-    say(sys.stdout, f"{to}: {verdict}, {plural(len(records), 'item')}; --baseline={options.name}")
+        raise WriteError(
+            to, sum(file.stat().st_size for file in source.glob("*")), error
+        ) from None
+    say(
+        sys.stdout,
+        f"{to}: {verdict}, {plural(len(records), 'item')}; --baseline={options.name}",
+    )
     return 0
 
 
@@ -314,7 +381,10 @@ def list_runs(argv: Sequence[str]) -> int:
         except UsageError as problem:
             lines.append(f"{name:<24} cannot be read: {problem}")
             continue
-        when, items = date(report.run.get("started")), plural(report.counts.planned, "item")
+        when, items = (
+            date(report.run.get("started")),
+            plural(report.counts.planned, "item"),
+        )
         told = f"{report.verdict:<12} {items:>12}  {report.model}  {report.judge}"
         lines.append(f"{name:<24} {when}  {told}")
     none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
@@ -329,26 +399,34 @@ def show(argv: Sequence[str]) -> int:
         "Print one item: question, answer, verdict, and each prompt and reply in its exact words.",
         "0 shown, 4 wrong arguments, no such item or no readable run",
     )
-    parser.add_argument("item", metavar="ITEM", help="as in records.jsonl and on the page")
+    parser.add_argument(
+        "item", metavar="ITEM", help="as in records.jsonl and on the page"
+    )
     parser.add_argument("run", type=find_run, **LAST)
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
     name = options.item.rpartition("[")[2].removesuffix("]")  # a test's node id will do
     named = {record.key: record for record in records}
-    alike = [named[name]] if name in named else [one for one in records if one.id == name]
+    alike = (
+        [named[name]] if name in named else [one for one in records if one.id == name]
+    )
     if len(alike) != 1:
         known = [record.key for record in alike] or list(named)
         raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
     record = alike[0]
     names = ("question", "context", "expected", "answer", "reason", "error")
     told = [(name, text) for name in names if (text := getattr(record, name))]
-    told += ((f"vote of {v.judge}", f"{v.label} {v.reason or v.error}") for v in record.votes)
+    told += (
+        (f"vote of {v.judge}", f"{v.label} {v.reason or v.error}") for v in record.votes
+    )
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
     lines += (line for part in told for line in _part(*part))
     if not record.calls:
         none = "No model was asked: the answer is recorded, and rules or a person judged it."
         failed = record.error or record.answer is None
-        lines.append("No reply is kept: the call failed or was not made." if failed else none)
+        lines.append(
+            "No reply is kept: the call failed or was not made." if failed else none
+        )
     source = transcripts_of(options.run)
     found = calls_of(source, record.calls) if source else {}
     for number, key in enumerate(record.calls, 1):
@@ -372,15 +450,22 @@ def decide(argv: Sequence[str]) -> int:
 
 
 def _decided(options: argparse.Namespace) -> int:
-    own = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
+    own = {
+        name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")
+    }
     choice = Choice(columns=dict(options.column), **own)
     choices = [replace(choice, provider=one) for one in (options.new, options.old)]
     paths = options.result, options.baseline
-    runs = [forms.load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
+    runs = [
+        forms.load(path, options.form, one)
+        for path, one in zip(paths, choices, strict=True)
+    ]
     if lacking := [one for one in runs[0].lacks if one in runs[1].lacks]:
         raise UsageError(f"--column {lacking[0]}: neither result has such a column")
     tasks = tasks_of(runs, choices[0])
-    lost = Scorer(name="", two_way=True)  # of a task that NEW lacks: nobody needs its scores
+    lost = Scorer(
+        name="", two_way=True
+    )  # of a task that NEW lacks: nobody needs its scores
     former = {name: tasks.get(name, lost) for name in runs[1].scorers}
     each = zip(paths, runs, (tasks, former), choices, strict=True)
     new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
@@ -388,11 +473,25 @@ def _decided(options: argparse.Namespace) -> int:
     if options.gates is not None:
         scorers = [one for some in new.run.scorers.values() for one in some]
         gates = load_gates(options.gates, [slug(one.name) for one in scorers])
-        parts = gates.datasets.values()  # of which metrics do they take more for better?
-        bars = [x for one in parts for some in (*one.languages.values(), one.pooled) for x in some]
-        more = {x.of if x.measure == "drop" else x.measure * (x.min is not None) for x in bars}
-        if odd := sorted(more & {slug(one.name) for one in scorers if one.lower_is_better}):
-            raise UsageError(f"--gates: less {odd[0]} is better; decide by it alone, with --metric")
+        parts = (
+            gates.datasets.values()
+        )  # of which metrics do they take more for better?
+        bars = [
+            x
+            for one in parts
+            for some in (*one.languages.values(), one.pooled)
+            for x in some
+        ]
+        more = {
+            x.of if x.measure == "drop" else x.measure * (x.min is not None)
+            for x in bars
+        }
+        if odd := sorted(
+            more & {slug(one.name) for one in scorers if one.lower_is_better}
+        ):
+            raise UsageError(
+                f"--gates: less {odd[0]} is better; decide by it alone, with --metric"
+            )
     before, inputs = old.inputs(None), new.inputs(gates, options.labels)
     home = options.to.with_name(options.to.name + OLD)
     write_files(Files(account(before, old.facts(before), None), ["json"]), home)
@@ -400,7 +499,11 @@ def _decided(options: argparse.Namespace) -> int:
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
     said = f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, and in all together"
     default = [] if options.gates else [said]
-    ends = f"report: {page}", *console.next_step(report, options.to), report.decision.line
+    ends = (
+        f"report: {page}",
+        *console.next_step(report, options.to),
+        report.decision.line,
+    )
     say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
     return report.decision.code
 
@@ -417,9 +520,13 @@ def _decide_parser() -> Parser:
     text = "the new result: a file, or the folder that the tool wrote"
     parser.add_argument("result", metavar="NEW", type=Path, help=text)
     text = "the result to compare with, of the same tool and the same items"
-    parser.add_argument("--baseline", metavar="OLD", type=Path, required=True, help=text)
+    parser.add_argument(
+        "--baseline", metavar="OLD", type=Path, required=True, help=text
+    )
     text = f"what the results are, of {', '.join(forms.FORMS)} (default: found by their content)"
-    parser.add_argument("--from", dest="form", choices=list(forms.FORMS), metavar="FORM", help=text)
+    parser.add_argument(
+        "--from", dest="form", choices=list(forms.FORMS), metavar="FORM", help=text
+    )
     for name, (metavar, text) in _DECIDE_TEXTS.items():
         parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
     text = f"thresholds (default: the main score may drop by {MAX_DROP:g} in each slice and in all)"
@@ -432,7 +539,9 @@ def _decide_parser() -> Parser:
     text = f"a table's column for a role; may be repeated. {roles}"
     columns: dict[str, Any] = {"type": _column, "action": "append", "default": []}
     parser.add_argument("--column", metavar="ROLE=NAME", **columns, help=text)
-    parser.add_to(f"a folder for the report; the baseline's goes to DIR{OLD} (default: {OUT})")
+    parser.add_to(
+        f"a folder for the report; the baseline's goes to DIR{OLD} (default: {OUT})"
+    )
     parser.set_defaults(to=OUT, form="")
     return parser
 

@@ -12,7 +12,10 @@ from evaluators.command_line import CommandParser
 
 COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
 """Plugins that come with deepeval: a run needs none of them, and they take seconds."""
-QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
+QUIET = (
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)  # the plugin is loaded already
 
 
 def module() -> tuple[str, Path]:
@@ -49,8 +52,14 @@ def rejudge(arguments: Sequence[str]) -> int:
         epilog="exit codes are those of a run",
         allow_abbrev=False,
     )
-    parser.add_argument("run", metavar="RUN", help="a report folder, or a promoted run's name")
+    parser.add_argument(
+        "run", metavar="RUN", help="a report folder, or a promoted run's name"
+    )
     text = "default: %(default)s"
-    parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged", help=text)
+    parser.add_argument(
+        "--report-dir", metavar="DIR", default="reports/rejudged", help=text
+    )
     given, words = parser.parse_with_run(arguments)
-    return main([f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words])
+    return main(
+        [f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words]
+    )

@@ -66,7 +66,11 @@ class AuditedPair:
 
     def expected(self, trust: float) -> float:
         """Return its weighted difference; an open pair's is the guess times ``trust``, 0 to 1."""
-        return trust * self.plan.judged / self.plan.probability if self.is_open else self.ends[0]
+        return (
+            trust * self.plan.judged / self.plan.probability
+            if self.is_open
+            else self.ends[0]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +90,13 @@ class Audit:
     def reached(self) -> tuple[tuple[AuditedPair, ...], ...]:
         """The units before the first open one after all that people have looked at."""
         places = range(len(self.units))
-        seen = [place for place in places if any(one.is_known for one in self.units[place])]
+        seen = [
+            place for place in places if any(one.is_known for one in self.units[place])
+        ]
         behind = places[seen[-1] + 1 if seen else 0 :]
-        opened = (place for place in behind if any(one.is_open for one in self.units[place]))
+        opened = (
+            place for place in behind if any(one.is_open for one in self.units[place])
+        )
         return self.units[: next(opened, len(self.units))]
 
     @property
@@ -112,7 +120,10 @@ class Audit:
         return Observations(
             totals=np.array(totals, dtype=np.float64),
             sizes=np.array(sizes, dtype=np.float64),
-            bound=1 / min([self.share, *(one.plan.probability for one in self.pairs if one.drawn)]),
+            bound=1
+            / min(
+                [self.share, *(one.plan.probability for one in self.pairs if one.drawn)]
+            ),
             largest=max(sizes, default=1),
         )
 
@@ -128,8 +139,12 @@ class Audit:
         found: dict[str, list[tuple[AuditedPair, ...]]] = defaultdict(list)
         for unit in self.units:
             for name in dict.fromkeys(one.pair.new.language for one in unit):
-                found[name].append(tuple(one for one in unit if one.pair.new.language == name))
-        return {name: replace(self, units=tuple(units)) for name, units in found.items()}
+                found[name].append(
+                    tuple(one for one in unit if one.pair.new.language == name)
+                )
+        return {
+            name: replace(self, units=tuple(units)) for name, units in found.items()
+        }
 
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
         """Return the pairs to look at next: as many as may decide it, and at least ``MIN_PAIRS``.
@@ -137,11 +152,16 @@ class Audit:
         They decide if people confirm all of the judge's differences, or the same share as so far.
         """
         checked = [one for one in self.pairs if one.is_known and one.plan.judged]
-        confirmed = sum(one.ends[0] * one.plan.probability == one.plan.judged for one in checked)
+        confirmed = sum(
+            one.ends[0] * one.plan.probability == one.plan.judged for one in checked
+        )
         ends = [len(self.units)]
         for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
             seen = self.observations(partial(AuditedPair.expected, trust=trust))
-            for capital in (log_capital(seen, -margin), log_capital(seen.mirrored, -bar)):
+            for capital in (
+                log_capital(seen, -margin),
+                log_capital(seen.mirrored, -bar),
+            ):
                 enough = capital >= math.log(DECISIVE)
                 ends += [int(enough.argmax()) + 1] if enough.any() else []
         count = sum(one.is_open for unit in self.units[: min(ends)] for one in unit)
@@ -152,7 +172,9 @@ class Audit:
         low, high = self.ends
         capitals = log_capital(low, -margin), log_capital(high.mirrored, -bar)
         looked = accumulate(sum(one.drawn for one in unit) for unit in self.reached)
-        return [(n, float(a), float(b)) for n, a, b in zip(looked, *capitals, strict=False)]
+        return [
+            (n, float(a), float(b)) for n, a, b in zip(looked, *capitals, strict=False)
+        ]
 
 
 def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
@@ -167,7 +189,9 @@ def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
             one = _audited(Pair(new=new, old=old or unanswered(new)), side, share)
             units[side.slice_.place_of(new)].append((place, one))
     ordered = (sorted(units[place], key=lambda two: two[0]) for place in sorted(units))
-    return Audit(units=tuple(tuple(one for _, one in unit) for unit in ordered), share=share)
+    return Audit(
+        units=tuple(tuple(one for _, one in unit) for unit in ordered), share=share
+    )
 
 
 def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
@@ -178,7 +202,9 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
 
     def planned(why: str, judged: int) -> PlannedPair:
         chance, order = {"": 0.0, BY_CHANCE: share}.get(why, 1.0), side.slice_.order
-        return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
+        return PlannedPair(
+            why=why, probability=chance, judged=judged, share=share, order=order
+        )
 
     digests = [answer_digest(one, one.answer or "") for one in pair]
     key = digest(["audit", *digests])[:32]
@@ -225,7 +251,9 @@ def load_plan(people: Path) -> AuditPlan:
     try:
         found: AuditPlan = decode(dict[str, PlannedPair], parse_json(read_text(path)))
     except ValueError as error:
-        raise UsageError(f"{path}: {error}; put back the file that review wrote") from None
+        raise UsageError(
+            f"{path}: {error}; put back the file that review wrote"
+        ) from None
     return found
 
 

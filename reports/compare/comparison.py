@@ -14,7 +14,14 @@ from evaluators.text import first_of
 from reports.compare import pairs
 from reports.compare.differences import differences, usage_shifts
 from reports.run.baseline import Baseline, named_model
-from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
+from reports.run.evidence import (
+    Change,
+    Comparison,
+    Flip,
+    LanguageGap,
+    MissedFact,
+    SliceComparison,
+)
 from reports.run.record import Record
 
 _SAID = ("answer", "grade", "rating", "reason")
@@ -30,9 +37,13 @@ def compare(
     listed = sides if baseline.role == "baseline" else ()
     pooled = [parts for parts in by_dataset.values() if len(parts) > 1]
     moved = ((one.slice_.name, one.changed) for one in sides if one.changed)
-    warnings = (f"{name}: {why}; the difference may be the judge's own" for name, why in moved)
+    warnings = (
+        f"{name}: {why}; the difference may be the judge's own" for name, why in moved
+    )
     return Comparison(
-        model=named_model(str(baseline.run.get("model", "")), baseline.run.get("provenance")),
+        model=named_model(
+            str(baseline.run.get("model", "")), baseline.run.get("provenance")
+        ),
         judge=str(baseline.run.get("judge", "")),
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
@@ -44,7 +55,11 @@ def compare(
 def lacking(sides: Mapping[str, pairs.PairedSlice], earlier: Baseline) -> Iterator[str]:
     """Yield in words the slices, and large parts of slices, that an earlier run alone has."""
     slices = earlier.slices.items()
-    gone = [f"{name} ({plural(len(own), 'item')})" for name, own in slices if name not in sides]
+    gone = [
+        f"{name} ({plural(len(own), 'item')})"
+        for name, own in slices
+        if name not in sides
+    ]
     parts = ((name, one.pairing.gone) for name, one in sides.items())
     large = ((name, share) for name, share in parts if share > pairs.MOST_UNPAIRED)
     gone += [f"{share:.0%} of {name}'s items" for name, share in large]
@@ -62,9 +77,13 @@ def lost_answers(
     for sides in compared:
         asked = [one for one in sides.values() if one.slice_.kind.answered]
         found = [(one, one.difference) for one in asked if one.difference.n]
-        both = zip(found, holm([difference.p_value for _, difference in found]), strict=True)
+        both = zip(
+            found, holm([difference.p_value for _, difference in found]), strict=True
+        )
         for (one, change), p_value in sorted(both, key=lambda pair: pair[0][1].value):
-            if (p_value < 0.05 or f"{one.slice_.dataset}:*" in failed) and change.value < 0:
+            if (
+                p_value < 0.05 or f"{one.slice_.dataset}:*" in failed
+            ) and change.value < 0:
                 won = f" and won {change.fixed:,}" if change.fixed else ""
                 since = " since the anchor" if one.role == "anchor" else ""
                 of = plural(change.n, "answer")
@@ -73,12 +92,20 @@ def lost_answers(
 
 def _compare(sides: Sequence[pairs.PairedSlice]) -> SliceComparison:
     found = sides[0].difference if len(sides) == 1 else pairs.paired_difference(sides)
-    stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)
+    stopped = any(
+        p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs
+    )
     estimate, others = found.estimate, differences(sides)
     if stopped:  # what is for a fixed number of items does not hold
-        others = {name: replace(one, low=None, high=None) for name, one in others.items()}
+        others = {
+            name: replace(one, low=None, high=None) for name, one in others.items()
+        }
         ends = pairs.interval_at_any_look(
-            (one.slice_.place_of(new), old.passes(one.bar) if old else None, new.passes(one.bar))
+            (
+                one.slice_.place_of(new),
+                old.passes(one.bar) if old else None,
+                new.passes(one.bar),
+            )
             for one in sides
             for old, new in one.matches
         )
@@ -118,12 +145,18 @@ def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
         if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
             said: Any = {name: getattr(old, name) for name in _SAID}
             yield Change(key=new.key, flip=flip, **said)
-    flips: Mapping[pairs.Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
+    flips: Mapping[pairs.Lone, Flip] = {
+        "added": "new",
+        "repeat": "new",
+        "changed": "changed",
+    }
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))
 
 
-def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:
+def parity(
+    dataset: Dataset, records: Mapping[str, Sequence[Record]]
+) -> Iterator[LanguageGap]:
     """Yield the gap of each language to the first one declared, over the facts they share.
 
     Items pair by ``fact_id`` and repeat, where a language asks a fact once; ungraded ones do not.
@@ -135,8 +168,14 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
             fact = str(record.metadata.get(FACT) or "")
             if fact and found.setdefault((fact, record.repeat), record) is not record:
                 twice.add(fact)
-        every[language] = {key: one for key, one in found.items() if key[0] not in twice}
-    graded = [name for name, facts in every.items() if any(r.is_graded for r in facts.values())]
+        every[language] = {
+            key: one for key, one in found.items() if key[0] not in twice
+        }
+    graded = [
+        name
+        for name, facts in every.items()
+        if any(r.is_graded for r in facts.values())
+    ]
     for language in graded[1:]:
         here, there = every[graded[0]], every[language]
         both = [(here[key], there[key]) for key in here if key in there]
@@ -144,7 +183,9 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
             yield _gap(dataset.slices[graded[0]], language, both)
 
 
-def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]]) -> LanguageGap:
+def _gap(
+    reference: Slice, language: str, both: Sequence[tuple[Record, Record]]
+) -> LanguageGap:
     """Return the gap over records of one fact each; if one was stopped, it holds at any look."""
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for here, there in both:
@@ -152,10 +193,18 @@ def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]])
         if before is not None and now is not None:
             changes[reference.cluster_of(here)].append(now - before)
     found = pairs.difference_of(changes.values())
-    estimate, stopped = found.estimate, any("stopped" in (a.outcome, b.outcome) for a, b in both)
+    estimate, stopped = (
+        found.estimate,
+        any("stopped" in (a.outcome, b.outcome) for a, b in both),
+    )
     if stopped:
-        places = ((reference.place_of(one), one.passes(), other.passes()) for one, other in both)
-        estimate = Estimate.of(estimate.value, pairs.interval_at_any_look(places), estimate.n)
+        places = (
+            (reference.place_of(one), one.passes(), other.passes())
+            for one, other in both
+        )
+        estimate = Estimate.of(
+            estimate.value, pairs.interval_at_any_look(places), estimate.n
+        )
     lapses = (pair for pair in both if pair[0].passes() and pair[1].passes() is False)
     return LanguageGap(
         dataset=reference.dataset,
@@ -164,7 +213,9 @@ def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]])
         difference=estimate,
         p_value=None if stopped else found.p_value,
         lapses=tuple(
-            MissedFact(fact=str(here.metadata[FACT]), reference=here.key, other=there.key)
+            MissedFact(
+                fact=str(here.metadata[FACT]), reference=here.key, other=there.key
+            )
             for here, there in lapses
         ),
         ahead=found.fixed,

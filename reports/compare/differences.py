@@ -18,7 +18,12 @@ from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics import count_table, intervals
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
+    cluster_sums,
+    unseen_share,
+)
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
 from evaluators.statistics.paired import moved, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
@@ -59,12 +64,21 @@ def blank_table(sides: Sides) -> CountTable:
     import numpy as np
 
     slice_ = sides[0].slice_
-    graded = [one for side in sides for pair in side.graded for one in (pair.old, pair.new)]
-    every = [*graded, *(new for _, _, new in matches_of(sides))]  # one may have a label of its own
-    cells = {summary.cell_of(one, slice_) for one in every if summary.is_counted(one, slice_)}
+    graded = [
+        one for side in sides for pair in side.graded for one in (pair.old, pair.new)
+    ]
+    every = [
+        *graded,
+        *(new for _, _, new in matches_of(sides)),
+    ]  # one may have a label of its own
+    cells = {
+        summary.cell_of(one, slice_) for one in every if summary.is_counted(one, slice_)
+    }
     golds, outcomes = summary.axes_of(cells, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
-    return summary.count_table(slice_, counts, (golds, outcomes), summary.scores_of(graded, slice_))
+    return summary.count_table(
+        slice_, counts, (golds, outcomes), summary.scores_of(graded, slice_)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +96,9 @@ class PairCounts:
     def run(self, number: int) -> Sample:
         """Return the items of the old run (0) or of the new one (1)."""
         patterns = replace(self.patterns, counts=self.patterns.counts[:, number])
-        return Sample(kind=self.kind, patterns=patterns, items=self.clusters, clustered=True)
+        return Sample(
+            kind=self.kind, patterns=patterns, items=self.clusters, clustered=True
+        )
 
     @cached_property
     def drawn(self) -> intervals.Array:
@@ -99,10 +115,15 @@ class PairCounts:
         old, new = (row.value(one.whole) for one in runs)
         if old is None or new is None:
             return Estimate.of(None, None, self.pairs)
-        interval = intervals.percentile(*moved(ratio, self.drawn), self.clusters.sum(), math.inf)
+        interval = intervals.percentile(
+            *moved(ratio, self.drawn), self.clusters.sum(), math.inf
+        )
         if row.bounded and not interval:  # all resamples agree: what unseen items allow
             size = float(self.clusters.sum())
-            ends = (count_table.unvaried_interval(row.parts, one.whole, size) for one in runs)
+            ends = (
+                count_table.unvaried_interval(row.parts, one.whole, size)
+                for one in runs
+            )
             (old_low, old_high), (new_low, new_high) = ends
             interval = new_low - old_high, new_high - old_low
         return Estimate.of(new - old, interval, self.pairs)
@@ -119,9 +140,14 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     for side, old, new in matches_of(sides):
         if not summary.is_counted(new, side.slice_):
             continue
-        label, cells = summary.on_axis(summary.gold_of(new, kind), blank.golds, side.slice_), []
+        label, cells = (
+            summary.on_axis(summary.gold_of(new, kind), blank.golds, side.slice_),
+            [],
+        )
         for run, one in enumerate((old, new)):
-            said = summary.on_axis(one.result if one else "", blank.outcomes, side.slice_)
+            said = summary.on_axis(
+                one.result if one else "", blank.outcomes, side.slice_
+            )
             place = places.get(said, places.get(fills[run].get(label, "")))
             cells += [] if place is None else [(run, blank.golds.index(label), place)]
         if len(cells) == 2:
@@ -201,11 +227,15 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Est
     sums = cluster_sums(np.array(values), clusters)
     n = len(sums)
     value = float(moved(mean, sums.sum(axis=0))[0])
-    drawn = intervals.percentile(*moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf)
+    drawn = intervals.percentile(
+        *moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf
+    )
     share = unseen_share(n)  # few items may vary little by chance
     centre = value * (1 - share)
     low, high = drawn or (centre, centre)
-    return Estimate.of(value, (min(low, centre - share), max(high, centre + share)), len(values))
+    return Estimate.of(
+        value, (min(low, centre - share), max(high, centre + share)), len(values)
+    )
 
 
 _ENDS = ((0.0, math.inf), (math.inf, 0.0))
@@ -213,7 +243,9 @@ _ENDS = ((0.0, math.inf), (math.inf, 0.0))
 
 
 def _figures(
-    sides: Sides, row: UsageMetric, fills: tuple[float | None, float | None] = (None, None)
+    sides: Sides,
+    row: UsageMetric,
+    fills: tuple[float | None, float | None] = (None, None),
 ) -> tuple[list[float], list[float], list[Cluster]]:
     """Return old figures, new figures and clusters of the pairs.
 
@@ -222,7 +254,9 @@ def _figures(
     before, now, clusters = list[float](), list[float](), []
     for side, then, later in matches_of(sides):
         known = taken(then, row), taken(later, row)
-        old, new = (u if one is None else one for one, u in zip(known, fills, strict=True))
+        old, new = (
+            u if one is None else one for one, u in zip(known, fills, strict=True)
+        )
         if old is not None and new is not None:
             before.append(old)
             now.append(new)
@@ -230,7 +264,9 @@ def _figures(
     return before, now, clusters
 
 
-def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> MetricChange | str:
+def _usage_change(
+    sides: Sides, row: UsageMetric, *, relative: bool
+) -> MetricChange | str:
     """Return the change of seconds, tokens or cost, graded or not, or why it is unknown."""
     known = _figures(sides, row)
     unknown = sum(len(side.matches) for side in sides) - len(known[0])
@@ -303,17 +339,23 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
         name: summary.count_table(one, blank.counts, axes, blank.scores)
         for name, one in slices.items()
     }
-    counted = {name: summary.counted_outcomes(row, table) for name, table in tables.items()}
+    counted = {
+        name: summary.counted_outcomes(row, table) for name, table in tables.items()
+    }
 
     @cache
     def counts(name: str, gold: str, result: str) -> bool | None:
         said = summary.on_axis(result, blank.outcomes, slices[name])
-        found = (summary.on_axis(gold, blank.golds, slices[name]), said) in counted[name]
+        found = (summary.on_axis(gold, blank.golds, slices[name]), said) in counted[
+            name
+        ]
         return found if said in blank.outcomes else None
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
         gold = summary.gold_of(record, side.slice_.kind)
-        return counts(side.slice_.name, gold, record.result) if record.is_graded else None
+        return (
+            counts(side.slice_.name, gold, record.result) if record.is_graded else None
+        )
 
     return hit
 

@@ -84,7 +84,13 @@ class PairedRecords:
 def unanswered(record: Record) -> Record:
     """Return the same item as a run has it that never asked it."""
     return replace(
-        record, answer=None, outcome="missing", grade=None, rating=None, score=None, measures={}
+        record,
+        answer=None,
+        outcome="missing",
+        grade=None,
+        rating=None,
+        score=None,
+        measures={},
     )
 
 
@@ -97,7 +103,9 @@ def pair_records(
     """
     before = {(one.id, one.repeat): one for one in old}
     after = {(one.id, one.repeat): one for one in new}
-    repeats_then, repeats = (max((one.repeat for one in run), default=0) for run in (old, new))
+    repeats_then, repeats = (
+        max((one.repeat for one in run), default=0) for run in (old, new)
+    )
     pairs: list[Pair] = []
     lone: dict[str, Lone] = {}
     unknown: list[Record] = []
@@ -112,7 +120,9 @@ def pair_records(
         else:
             lone[record.key] = "ungraded" if former else "added"
             unknown.append(record)
-    removed = [identity for identity in before if identity not in after] if after else []
+    removed = (
+        [identity for identity in before if identity not in after] if after else []
+    )
     ids, lost = {one.id for one in new}, removed
     if seed is not None and removed:
         last = max(draw_order(id_, seed) for id_ in ids)
@@ -176,7 +186,11 @@ class PairedSlice:
         """Return each pair's cluster, and whether its old and its new record count."""
         if hit not in self._results:
             self._results[hit] = [
-                (self.slice_.cluster_of(new), hit(self, old) if old else None, hit(self, new))
+                (
+                    self.slice_.cluster_of(new),
+                    hit(self, old) if old else None,
+                    hit(self, new),
+                )
                 for old, new in self.matches
             ]
         return self._results[hit]
@@ -202,16 +216,24 @@ def unless_own(sides: Mapping[str, PairedSlice]) -> dict[str, PairedSlice]:
 
     All of them, or those of one slice, unless they are so few or so alike that it may be chance.
     """
-    content = attrgetter("answer", "result", "reason", "measures", "seconds", "answer_seconds")
+    content = attrgetter(
+        "answer", "result", "reason", "measures", "seconds", "answer_seconds"
+    )
     own = {name: [content(one.new) == content(one.old) for one in side.graded]
            for name, side in sides.items()}  # fmt: skip
     whole, found = {True} == {one for some in own.values() for one in some}, dict(sides)
     for name, side in sides.items():
-        varied = 2 * len({pair.new.answer for pair in side.graded}) > len(own[name]) > _CHANCE
+        varied = (
+            2 * len({pair.new.answer for pair in side.graded})
+            > len(own[name])
+            > _CHANCE
+        )
         if whole or (varied and all(own[name])):
             what = f"the {side.role} holds this run's own answers, and nothing differs from itself"
             why = f"{what}; {Obstacle.OTHER_ITEMS} the release before"
-            found[name] = replace(side, blocked=side.blocked or why, narrow=side.narrow or why)
+            found[name] = replace(
+                side, blocked=side.blocked or why, narrow=side.narrow or why
+            )
     return found
 
 
@@ -245,8 +267,12 @@ class PairedDifference:
     @property
     def interval(self) -> Interval:
         """Tango's 95 % interval of independent pairs; a bootstrap of equal pairs had no width."""
-        fixed, broke, n = (count * self.weight for count in (self.fixed, self.broke, self.n))
-        estimated = fixed or broke  # where no pair differs, the clusters are taken for the pairs
+        fixed, broke, n = (
+            count * self.weight for count in (self.fixed, self.broke, self.n)
+        )
+        estimated = (
+            fixed or broke
+        )  # where no pair differs, the clusters are taken for the pairs
         z = quantile(self.clusters, self.n) if estimated else Z95
         return paired.tango(fixed, broke, n, z) or (-1.0, 1.0)
 
@@ -271,13 +297,20 @@ class PairedDifference:
         """The smallest drop that such pairs would exclude with 80 % power if nothing changed."""
         if not self.n:
             return None
-        independent, differ = int(self.n * self.weight), (self.fixed + self.broke) / self.n
+        independent, differ = (
+            int(self.n * self.weight),
+            (self.fixed + self.broke) / self.n,
+        )
         return paired.confirmed_margin(independent, differ)
 
     def pairs_to_decide(self, bound: float) -> int | None:
         """Return how many pairs would decide the bound with 80 % power, if it is as seen."""
-        needed = paired.pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
-        return None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
+        needed = paired.pairs_needed(
+            bound, (self.fixed + self.broke) / self.n, self.value
+        )
+        return (
+            None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
+        )
 
 
 def difference_of(changes: Collection[list[int]]) -> PairedDifference:
@@ -316,7 +349,9 @@ def change_ends(before: bool | None, now: bool | None) -> Ends:
     return bool(now) - (before is not False), (now is not False) - bool(before)
 
 
-def interval_at_any_look(pairs: Iterable[tuple[str, bool | None, bool | None]]) -> Interval | None:
+def interval_at_any_look(
+    pairs: Iterable[tuple[str, bool | None, bool | None]],
+) -> Interval | None:
     """Return the interval of new - old, over pairs by their place, that holds at any look."""
     units: dict[str, list[Ends]] = defaultdict(list)
     for place, before, now in pairs:

@@ -66,12 +66,16 @@ class ChangeEvidence:
     def allowed(self) -> float:
         """The harm that must be excluded for a PASS, on the scale of the judge."""
         how = self.confident
-        return self.scale.shrunk(self.margin, confident=how) if self.scale else self.margin
+        return (
+            self.scale.shrunk(self.margin, confident=how) if self.scale else self.margin
+        )
 
     @property
     def limit(self) -> float:
         """The harm that must be shown to be exceeded for a FAIL."""
-        return 0.0 if self.confident and self.threshold.fail != "margin" else self.margin
+        return (
+            0.0 if self.confident and self.threshold.fail != "margin" else self.margin
+        )
 
     @property
     def sign(self) -> int:
@@ -99,7 +103,9 @@ class ChangeEvidence:
     def p_value(self) -> float:
         """Return the p-value of "there is more harm than the limit" in the best case."""
         return max(
-            1.0 if one.low is None else p_value_beyond(one.value or 0.0, one.low, self.limit)
+            1.0
+            if one.low is None
+            else p_value_beyond(one.value or 0.0, one.low, self.limit)
             for one in self.cases
         )
 
@@ -126,7 +132,9 @@ class ChangeEvidence:
         estimate = self.seen
         name = f"{self.threshold.of}: " if self.threshold.of else ""
         what = "new / old - 1" if self.threshold.relative else "new - old"
-        text = f"{name}{what} is {figure(estimate.value or 0.0, self.sign * self.margin)}"
+        text = (
+            f"{name}{what} is {figure(estimate.value or 0.0, self.sign * self.margin)}"
+        )
         if self.confident and estimate.interval:
             text += f", 95 % interval {span_of(estimate.interval)}"
         text += f": {self._zone(state)}"
@@ -138,8 +146,16 @@ class ChangeEvidence:
         return f"{text} ({'; '.join(self._basis())}){freed}"
 
     def _basis(self) -> Iterator[str]:
-        yield self.counts.basis(self.threshold.of) if self.counts else plural(self.seen.n, "pair")
-        lone, ungraded, earlier = lone_items(self.sides), self.ungraded, self.sides[0].role
+        yield (
+            self.counts.basis(self.threshold.of)
+            if self.counts
+            else plural(self.seen.n, "pair")
+        )
+        lone, ungraded, earlier = (
+            lone_items(self.sides),
+            self.ungraded,
+            self.sides[0].role,
+        )
         unpaired = self.unknown - ungraded
         lacks = "without a figure" if self.threshold.of_usage else "ungraded"
         unknown = [f"{ungraded:,} {lacks}"] if ungraded else []
@@ -207,7 +223,9 @@ class ChangeEvidence:
     @cached_property
     def needed(self) -> int | None:
         """The number of pairs that would decide the gate with 80 % power, if it is as seen."""
-        bound = self.allowed if (self.cases[0].value or 0.0) < self.allowed else self.limit
+        bound = (
+            self.allowed if (self.cases[0].value or 0.0) < self.allowed else self.limit
+        )
         bound *= self.sign
         if self.counts:
             return self.counts.pairs_to_decide(bound)
@@ -216,14 +234,18 @@ class ChangeEvidence:
             return None
         width = interval[1] - interval[0]
         needed = n * ((1 + Z80 / Z95) * width / 2 / (value - bound)) ** 2
-        return max(n + 1, math.ceil(float(f"{needed:.1e}")))  # two digits: it should not look exact
+        return max(
+            n + 1, math.ceil(float(f"{needed:.1e}"))
+        )  # two digits: it should not look exact
 
 
 def _blocked(threshold: Threshold, sides: Sides) -> str:
     for one in sides:
         if threshold.of in one.retaken:
             return f"{threshold.of} {Obstacle.CHANGED} since the {one.role}"
-    return next(filter(None, (x.narrow if threshold.of_usage else x.blocked for x in sides)), "")
+    return next(
+        filter(None, (x.narrow if threshold.of_usage else x.blocked for x in sides)), ""
+    )
 
 
 def lone_items(sides: Sides) -> Mapping[Lone, int]:
@@ -241,7 +263,9 @@ def evidence_of(rule: Threshold, sides: Sides) -> ChangeEvidence | str:
         return f"{rule.name} needs a margin{share}, not {margin}"
     if not any(True for one in sides for _ in one.graded):
         items = plural(sum(lone_items(sides).values()), "item")
-        return f"no graded item pairs with the {sides[0].role} ({items} without a partner)"
+        return (
+            f"no graded item pairs with the {sides[0].role} ({items} without a partner)"
+        )
     change = change_for(rule, sides)
     if isinstance(change, str):
         return change
@@ -253,24 +277,38 @@ def evidence_of(rule: Threshold, sides: Sides) -> ChangeEvidence | str:
         no_interval = f"the change of {what} has no 95 % interval over these items"
         return f"{what} is undefined in one of the runs" if undefined else no_interval
     own = found[1:] or found
-    return ChangeEvidence(threshold=rule, sides=sides, seen=seen, extremes=own, counts=counts)
+    return ChangeEvidence(
+        threshold=rule, sides=sides, seen=seen, extremes=own, counts=counts
+    )
 
 
 def change_gates(
     dataset: Dataset, sides: Sides, *, states_only: bool = False
 ) -> tuple[GateResult, ...]:
     """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
-    gates = [(one, scope) for one, scope in scopes(dataset, sides) if one.evidence in BY_RUN]
+    gates = [
+        (one, scope) for one, scope in scopes(dataset, sides) if one.evidence in BY_RUN
+    ]
     found = [evidence_of(*gate) for gate in gates]
     tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
     results = []
     for (rule, scope), result in zip(gates, found, strict=True):
         evidence = None if isinstance(result, str) else result
-        state: GateState = evidence.state(next(p_values)) if evidence else "INCONCLUSIVE"
-        reason, needs, remedy = "" if evidence else str(result), "", way_out(_blocked(rule, scope))
+        state: GateState = (
+            evidence.state(next(p_values)) if evidence else "INCONCLUSIVE"
+        )
+        reason, needs, remedy = (
+            "" if evidence else str(result),
+            "",
+            way_out(_blocked(rule, scope)),
+        )
         if evidence and not states_only:
-            reason, needs, remedy = evidence.reason(state), evidence.needs, evidence.remedy
+            reason, needs, remedy = (
+                evidence.reason(state),
+                evidence.needs,
+                evidence.remedy,
+            )
         if lost := "; ".join(_lost(rule, scope)):
             state, reason = "FAIL", f"{lost}; all languages: {reason}"
         both, lone = sum(len(one.pairing.pairs) for one in scope), lone_items(scope)

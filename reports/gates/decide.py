@@ -85,7 +85,9 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     outside = next(_outside(facts), None)
     code, line = outside or next(_by_gates(gates, facts))
     losses = [f"{'but ' * (code == OK)}{first_of(facts.lost)}"] if facts.lost else []
-    rest = [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
+    rest = (
+        [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
+    )
     line = "; ".join(filter(None, [line, *rest, facts.left]))
     return Decision(gates=tuple(gates), code=code, line=line)
 
@@ -97,11 +99,16 @@ def _outside(facts: SessionFacts) -> Iterator[CodeAndLine]:
         what = "an internal error" if code == INTERNAL else "a usage error"
         yield code, f"pytest ended with {what}: exit {code}"
     if facts.interrupted:
-        kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
+        kept = (
+            f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
+        )
         again = "run the same command again for the rest"
         yield INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
     if facts.dry_run and not facts.failures:
-        yield OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
+        yield (
+            OK,
+            f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made",
+        )
     if facts.gates_off and facts.left and code == OK:
         yield INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
     if facts.gates_off:
@@ -112,9 +119,13 @@ def _outside(facts: SessionFacts) -> Iterator[CodeAndLine]:
         yield code, f"exit {code}, as pytest or a plugin has it"
 
 
-def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[CodeAndLine]:
+def _by_gates(
+    gates: Sequence[GateResult], facts: SessionFacts
+) -> Iterator[CodeAndLine]:
     """Yield what the gates and the items say; the first counts."""
-    failed, unclear = ([one for one in gates if one.state == s] for s in ("FAIL", "INCONCLUSIVE"))
+    failed, unclear = (
+        [one for one in gates if one.state == s] for s in ("FAIL", "INCONCLUSIVE")
+    )
     word, n = ("INCONCLUSIVE", len(unclear)) if unclear else ("PASS", len(gates))
     counts = f"GATES {word} ({n} of {len(gates)})" if gates else "NO GATES"
     others = facts.failures + facts.unexplained
@@ -135,14 +146,28 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Code
         yield INCONCLUSIVE, f"{counts}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:
         selected = plural(facts.selected, "item")
-        yield INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
+        yield (
+            INCONCLUSIVE,
+            f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides",
+        )
     for head, names, tail in (
         (NO_GATE, facts.ungated, f"{counts} elsewhere"),
-        (NO_BASELINE, facts.unmet, "baseline: required says that one decides; give --baseline"),
-        (NO_CHANGE_GATE, facts.unpaired, "nothing holds what changed since the baseline"),
+        (
+            NO_BASELINE,
+            facts.unmet,
+            "baseline: required says that one decides; give --baseline",
+        ),
+        (
+            NO_CHANGE_GATE,
+            facts.unpaired,
+            "nothing holds what changed since the baseline",
+        ),
     ):
         if names:
-            yield INCONCLUSIVE, f"{head} for {first_of(names)}: exit {INCONCLUSIVE}; {tail}"
+            yield (
+                INCONCLUSIVE,
+                f"{head} for {first_of(names)}: exit {INCONCLUSIVE}; {tail}",
+            )
     counted = (
         (facts.misses, "item", "missed, as the gates allow"),
         (facts.ungraded, "ungraded item", "would not change it"),
@@ -158,7 +183,10 @@ def _nothing_graded(facts: SessionFacts) -> Iterator[CodeAndLine]:
     if facts.cause:
         yield USAGE, f"{NOTHING_GRADED}: exit {USAGE}; {facts.cause}"
     elif facts.ungraded and not facts.shards:
-        yield INCONCLUSIVE, f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; the warnings say why"
+        yield (
+            INCONCLUSIVE,
+            f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; the warnings say why",
+        )
 
 
 def _of_shards(facts: SessionFacts, shards: Shards) -> CodeAndLine:
@@ -196,12 +224,20 @@ def scoped_gates(
     for language, own in clusters.items():
         slice_ = dataset.slices[language]
         yield slice_.name, len(own), slice_.thresholds
-    yield f"{dataset.name}:*", len(set[Cluster]().union(*clusters.values())), dataset.pooled
+    yield (
+        f"{dataset.name}:*",
+        len(set[Cluster]().union(*clusters.values())),
+        dataset.pooled,
+    )
 
 
 def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
     """Yield a warning for each paired gate that can never pass with so few items."""
-    every = ((name, n, bar) for name, n, bars in scoped_gates(dataset, clusters) for bar in bars)
+    every = (
+        (name, n, bar)
+        for name, n, bars in scoped_gates(dataset, clusters)
+        for bar in bars
+    )
     for name, count, bar in every:
         margin = bar.max or 0.0
         decides = bar.of_share and bar.evidence == "confident" and 0 < margin < 1
@@ -212,9 +248,13 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
             )
 
 
-def small_notes(gates: Sequence[GateResult], independent: Mapping[str, int]) -> Iterator[str]:
+def small_notes(
+    gates: Sequence[GateResult], independent: Mapping[str, int]
+) -> Iterator[str]:
     """Yield which slices have too few independent items for a gate on the estimate alone."""
-    own = (one for one in gates if one.estimate.n and one.threshold.evidence == "estimate")
+    own = (
+        one for one in gates if one.estimate.n and one.threshold.evidence == "estimate"
+    )
     sizes = ((one.slice, independent.get(one.slice, one.estimate.n)) for one in own)
     if found := dict.fromkeys(f"{name} ({n})" for name, n in sizes if n < FEW_ITEMS):
         yield (
@@ -223,13 +263,21 @@ def small_notes(gates: Sequence[GateResult], independent: Mapping[str, int]) -> 
         )
 
 
-def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> Iterator[str]:
+def ceiling_notes(
+    gates: Sequence[GateResult], slices: Mapping[str, Slice]
+) -> Iterator[str]:
     """Yield the bars that a large loss would still pass, where no paired gate looks for one."""
     watched = {gate.slice for gate in gates if gate.threshold.paired}
     found: dict[str, list[str]] = defaultdict(list)
     for gate in gates:
-        bar, interval, slice_ = gate.threshold, gate.estimate.interval, slices.get(gate.slice)
-        is_watched = bar.paired or bar.of_usage or watched & {gate.slice, f"{gate.dataset}:*"}
+        bar, interval, slice_ = (
+            gate.threshold,
+            gate.estimate.interval,
+            slices.get(gate.slice),
+        )
+        is_watched = (
+            bar.paired or bar.of_usage or watched & {gate.slice, f"{gate.dataset}:*"}
+        )
         if slice_ is None or interval is None or is_watched or gate.state != "PASS":
             continue
         ranges = ranges_of(slice_)
@@ -238,12 +286,20 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
             (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
             (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
         )
-        for gate_name, change, limit, shown, required in changes if DROP in ranges else ():
-            loose = shown > CEILING * (high - low) or shown - required > WIDE * (high - low)
+        for gate_name, change, limit, shown, required in (
+            changes if DROP in ranges else ()
+        ):
+            loose = shown > CEILING * (high - low) or shown - required > WIDE * (
+                high - low
+            )
             if limit is not None and loose:
                 still = f"a {change} to {limit:g} would still pass this bar"
                 paired = any(one.paired for one in slice_.thresholds)
-                advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
+                advice = (
+                    "give --baseline"
+                    if paired
+                    else f"set `{gate_name}` with a baseline"
+                )
                 seen = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
                 found[f"{seen}: {still}; {advice}"].append(gate.slice)
     for note, names in found.items():

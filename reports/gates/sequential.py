@@ -31,7 +31,8 @@ SEQUENTIAL = "sequential"
 GateMatch = tuple[pairs.PairedSlice, Record | None, Record]
 
 BROKEN = (
-    "an assumption broke: no value fits all the evidence, so these items are not in random order"
+    "an assumption broke: no value fits all the evidence, "
+    "so these items are not in random order"
 )
 
 
@@ -69,8 +70,15 @@ class GateAtAnyLook:
         highs = {name: high for name, (_, high) in parts.items()}
         said = []
         for name in betting.shown_below(highs, -self.margin) if len(parts) > 1 else ():
-            ends = [self.sign * end for end in betting.confidence_sequence(*parts[name]) or ()]
-            span = f": 95 % interval at any look {span_of((min(ends), max(ends)))}" if ends else ""
+            ends = [
+                self.sign * end
+                for end in betting.confidence_sequence(*parts[name]) or ()
+            ]
+            span = (
+                f": 95 % interval at any look {span_of((min(ends), max(ends)))}"
+                if ends
+                else ""
+            )
             said.append(f"{name} is shown to be beyond the margin{span}")
         return f"{'; '.join(said)}; all languages: " if said else ""
 
@@ -110,7 +118,9 @@ class SequentialGate(GateAtAnyLook):
         """
         bar, scale = self.threshold, self.scale
         if bar.paired:
-            allowed = scale.shrunk(self.margin, confident=True) if scale else self.margin
+            allowed = (
+                scale.shrunk(self.margin, confident=True) if scale else self.margin
+            )
             return [(self.sign, -allowed, self.limit)]
         ends = [(1, bar.min), (-1, bar.max)]
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
@@ -121,20 +131,26 @@ class SequentialGate(GateAtAnyLook):
         """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
         return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.bets)
 
-    def ends(self, unit: Sequence[GateMatch], new: Mapping[str, Record]) -> list[betting.Ends]:
+    def ends(
+        self, unit: Sequence[GateMatch], new: Mapping[str, Record]
+    ) -> list[betting.Ends]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
         found: list[betting.Ends] = []
         for side, old, one in unit:
             now = self.hit(side, new.get(one.key, one))
             if self.threshold.paired:
-                found.append(pairs.change_ends(self.hit(side, old) if old else None, now))
+                found.append(
+                    pairs.change_ends(self.hit(side, old) if old else None, now)
+                )
             else:
                 found.append((-1, 1) if now is None else (2 * now - 1, 2 * now - 1))
         return found
 
     def verdict(self, evidence: betting.Evidence) -> GateState:
         """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
-        tests = [(*evidence.seen(sign), above, below) for sign, above, below in self.bets]
+        tests = [
+            (*evidence.seen(sign), above, below) for sign, above, below in self.bets
+        ]
         return betting.first_verdict(tests) or "INCONCLUSIVE"
 
     def result(self) -> GateResult:
@@ -150,15 +166,22 @@ class SequentialGate(GateAtAnyLook):
         values = [low for unit in ends for low, high in unit if low == high]
         if values:
             points = [sum(values) / len(values), *(found.interval or ())]
-            mean, *span = points if self.threshold.paired else [(one + 1) / 2 for one in points]
-            estimate = Estimate.of(mean, (span[0], span[1]) if span else None, len(values))
+            mean, *span = (
+                points if self.threshold.paired else [(one + 1) / 2 for one in points]
+            )
+            estimate = Estimate.of(
+                mean, (span[0], span[1]) if span else None, len(values)
+            )
         reason = lost + self._reason(state, estimate)
         return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
         bar, value, interval = self.threshold, estimate.value, estimate.interval
         text, margin = "no item has a grade yet", f"the margin of {self.margin:g}"
-        what, where = f"the {bar.measure} is ", ("to clear the bar", "not to clear the bar")
+        what, where = (
+            f"the {bar.measure} is ",
+            ("to clear the bar", "not to clear the bar"),
+        )
         neither = "neither to clear the bar nor not to"
         if bar.paired:
             beyond = f"to be beyond {margin}" if bar.fail == "margin" else "to be real"
@@ -178,14 +201,18 @@ class SequentialGate(GateAtAnyLook):
         return f"{text} ({'; '.join(basis)}){freed}"
 
 
-def settled_notes(slices: Iterable[SliceSummary], gates: Sequence[GateResult]) -> Iterator[str]:
+def settled_notes(
+    slices: Iterable[SliceSummary], gates: Sequence[GateResult]
+) -> Iterator[str]:
     """Yield how much was asked of each slice that was stopped early, and why."""
     for one in (one for one in slices if one.counts.stopped):
         asked = f"{one.counts.planned - one.counts.stopped:,} of {one.counts.planned:,} items"
         own = (gate for gate in gates if gate.dataset == one.dataset)
         near = [gate for gate in own if gate.language in ("", one.language)]
         if open_ := next((gate for gate in near if gate.state == "INCONCLUSIVE"), None):
-            why = f"no further item could decide {open_.name} {open_.bar}: {open_.reason}"
+            why = (
+                f"no further item could decide {open_.name} {open_.bar}: {open_.reason}"
+            )
             yield f"{one.name}: stopped after {asked}, as {why}"
         else:
             yield (
@@ -204,7 +231,9 @@ def sequential_gates(
     """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
     for one in slices:
         pairing = pairs.PairedRecords(pairs=(), unknown=tuple(records[one.name]))
-        alone = pairs.PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
+        alone = pairs.PairedSlice(
+            slice_=one, pairing=pairing, blocked=blocked[one.name]
+        )
         for threshold in one.thresholds:
             if threshold.evidence == SEQUENTIAL and not threshold.paired:
                 yield _gate(threshold, [alone])
@@ -217,7 +246,9 @@ def sequential_gates(
 def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
     hit = share_hit(name, sides)
-    not_share = "" if hit else f"{name} is no share of all items; choose another evidence"
+    not_share = (
+        "" if hit else f"{name} is no share of all items; choose another evidence"
+    )
     units: dict[str, list[GateMatch]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
@@ -249,7 +280,9 @@ class AuditedGate(GateAtAnyLook):
         margin = self.threshold.max
         if margin is None or not 0 <= margin < 1:
             return f"drop needs a margin as a share of items, from 0 to below 1, not {margin}"
-        return next((one.narrow for one in self.sides if one.narrow), self.audit.changed)
+        return next(
+            (one.narrow for one in self.sides if one.narrow), self.audit.changed
+        )
 
     @property
     def state(self) -> GateState:
@@ -281,14 +314,19 @@ class AuditedGate(GateAtAnyLook):
         if not values:
             return UNDEFINED
         mean = sum(values) / len(values)
-        return Estimate.of(mean, betting.confidence_sequence(*self.audit.ends), len(values))
+        return Estimate.of(
+            mean, betting.confidence_sequence(*self.audit.ends), len(values)
+        )
 
     @property
     def trail(self) -> AuditTrail:
         """How the evidence grew, with the judge's own difference for comparison."""
         every = list(self.audit.pairs)
         growth = self.audit.growth(self.margin, self.limit)
-        judged, scale = pairs.paired_difference(self.sides).estimate, judge_scale(self.sides)
+        judged, scale = (
+            pairs.paired_difference(self.sides).estimate,
+            judge_scale(self.sides),
+        )
         apart = max(1, math.ceil(len(growth) / _STEPS))
         return AuditTrail(
             pairs=len(every),
@@ -308,19 +346,30 @@ class AuditedGate(GateAtAnyLook):
         """Return the verdict with the sentence that says why."""
         trail, estimate = self.trail, self.estimate
         reason = self._lost + self._reason(self._of_all, estimate, trail)
-        return replace(self.result_of(self.state, estimate, self.obstacle, reason), audit=trail)
+        return replace(
+            self.result_of(self.state, estimate, self.obstacle, reason), audit=trail
+        )
 
     def _reason(self, state: GateState, estimate: Estimate, trail: AuditTrail) -> str:
         margin = f"the margin of {self.margin:g}"
         text = "people have looked at no pair yet"
-        if (trail.looked or state == "PASS") and estimate.interval and estimate.value is not None:
-            value, span = figure(estimate.value, -self.margin), span_of(estimate.interval)
+        if (
+            (trail.looked or state == "PASS")
+            and estimate.interval
+            and estimate.value is not None
+        ):
+            value, span = (
+                figure(estimate.value, -self.margin),
+                span_of(estimate.interval),
+            )
             text = f"people: new - old is {value}, 95 % interval {span} at any look"
         if state == "PASS":
             text += f": the drop is shown to be within {margin}"
         elif state == "FAIL":
             beyond = self.threshold.fail == "margin"
-            text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
+            text += (
+                f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
+            )
         elif trail.next:
             blank = sum(one.passes.count(None) for one in self.next_pairs)
             answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"

@@ -138,7 +138,9 @@ def parse(path: Path, text: str | bytes) -> Any:
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
-        raise problem(path, f"not JSON ({str(error)[:80]}); give the file as written") from None
+        raise problem(
+            path, f"not JSON ({str(error)[:80]}); give the file as written"
+        ) from None
 
 
 def document(path: Path) -> ResultFile:
@@ -150,8 +152,12 @@ def document(path: Path) -> ResultFile:
         raise problem(path, f"a damaged archive ({error}); give a whole log") from None
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return ResultFile(path, [parse(path, line) for line in text.split("\n") if line.strip()])
-    return ResultFile(path, parse(path, text) if text.lstrip()[:1] in ("{", "[") else None)
+        return ResultFile(
+            path, [parse(path, line) for line in text.split("\n") if line.strip()]
+        )
+    return ResultFile(
+        path, parse(path, text) if text.lstrip()[:1] in ("{", "[") else None
+    )
 
 
 def member(archive: ResultFile, name: str) -> Any:
@@ -203,14 +209,21 @@ def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
     return given or "".join(known)
 
 
-LABELLED = "labels__"  # before a task: its answers that a person labelled; no task's own name
+LABELLED = (
+    "labels__"  # before a task: its answers that a person labelled; no task's own name
+)
 MAX_DROP = 0.05  # of the main score, where no gates file says otherwise
 FLOOR = 0.9  # the lowest agreement with the labels of a scorer that may decide
 PASSES_AT = 0.5
 """The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
 _SAME = ("id", "repeat", "question", "expected", "answer", "reason", "metadata", "cost")
 """What a record has of a sample as it stands."""
-_UNSAID: Mapping[str, Any] = {"context": "", "rating": None, "score": None, "label": None}
+_UNSAID: Mapping[str, Any] = {
+    "context": "",
+    "rating": None,
+    "score": None,
+    "label": None,
+}
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,60}", re.ASCII)
 
 
@@ -223,7 +236,9 @@ def slug(text: str, joint: str = "_") -> str:
 def _threshold(scorer: Scorer) -> Threshold:
     change = RISE if scorer.lower_is_better else DROP
     of = "" if scorer.two_way and change == DROP else slug(scorer.name)
-    return Threshold(measure=change, of=of, max=MAX_DROP, evidence="confident", fail="margin")
+    return Threshold(
+        measure=change, of=of, max=MAX_DROP, evidence="confident", fail="margin"
+    )
 
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
@@ -232,23 +247,38 @@ def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
     for task, scorers in runs[0].scorers.items():
         scorer = _scorer(task, scorers, choice.metric)
         former = (other.scorers.get(task, [scorer]) for other in runs[1:])
-        others = [_scorer(f"{task} of the baseline", one, scorer.name) for one in former]
+        others = [
+            _scorer(f"{task} of the baseline", one, scorer.name) for one in former
+        ]
         less = _is_less_better(task, [scorer, *others], choice.scale)
         samples = (one for run in runs for one in run.samples if one.task == task)
         values = {_placed(one, scorer, choice) for one in samples} - {None}
         if not values:
-            raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
-        found[task] = replace(scorer, two_way=values <= {0.0, 1.0}, lower_is_better=less)
+            raise UsageError(
+                f"{task}: {scorer.name} is a number in no sample; say --metric NAME"
+            )
+        found[task] = replace(
+            scorer, two_way=values <= {0.0, 1.0}, lower_is_better=less
+        )
     return found
 
 
 def _is_less_better(task: str, alike: Sequence[Scorer], scale: Scale | None) -> bool:
     """Return whether less is better; not on a scale, where the best is 1. Raises UsageError."""
-    said, name = {one.lower_is_better for one in alike} - {None}, f"{alike[0].name} of {task}"
+    said, name = (
+        {one.lower_is_better for one in alike} - {None},
+        f"{alike[0].name} of {task}",
+    )
     if len(said) > 1:
-        raise UsageError(f"{name}: less is better in one result alone; give two of one metric")
-    unsaid = "" if said else "no sample shows whether less is better; say --scale WORST:BEST"
-    if scale is None and (why := next((one.unclear for one in alike if one.unclear), unsaid)):
+        raise UsageError(
+            f"{name}: less is better in one result alone; give two of one metric"
+        )
+    unsaid = (
+        "" if said else "no sample shows whether less is better; say --scale WORST:BEST"
+    )
+    if scale is None and (
+        why := next((one.unclear for one in alike if one.unclear), unsaid)
+    ):
         raise UsageError(f"{name}: {why}")
     if scale and True in said and scale.worst < scale.best:
         what = f"the tool says that less is better in {name}"
@@ -262,7 +292,9 @@ def _scorer(task: str, known: Sequence[Scorer], name: str) -> Scorer:
         raise UsageError(f"{task}: no sample was scored; score the log first")
     names = [one.name for one in known]
     if name and name not in names:
-        raise UsageError(f"{task}: its samples have no score {shown(name)}; {hint(name, names)}")
+        raise UsageError(
+            f"{task}: its samples have no score {shown(name)}; {hint(name, names)}"
+        )
     return known[names.index(name)] if name else known[0]
 
 
@@ -298,19 +330,27 @@ class ImportedRun:
         every = dict[str, str]()
         for own in (one.name for one in self.run.scorers[name]):
             _check_alone(every, slug(own), own)
-        return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
+        return [
+            one for one in every if one != slug(scorer.name) or _threshold(scorer).of
+        ]
 
-    def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
+    def inputs(
+        self, gates: GatesFile | None, labels: Path | None = None
+    ) -> ReportInputs:
         """Return data sets and records; ``gates`` replace the default ones. Raises UsageError."""
         records = list(self._records())
         fields = {name for one in records for name in one.metadata}
         if (cluster := self.choice.cluster) and cluster not in fields:
             what = f"no sample of {self.path} has such a field"
-            raise UsageError(f"--cluster {cluster}: {what}; {hint(cluster, sorted(fields))}")
+            raise UsageError(
+                f"--cluster {cluster}: {what}; {hint(cluster, sorted(fields))}"
+            )
         planned = Counter(f"{one.dataset}:{one.language}" for one in records)
         short = {slug(task): self.short(task) for task in self.tasks}
         whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
-        datasets = [self._dataset(task, records, bare=gates is not None) for task in self.tasks]
+        datasets = [
+            self._dataset(task, records, bare=gates is not None) for task in self.tasks
+        ]
         if gates is not None:
             datasets = [*gates.put_into(datasets, "--gates")]
         if labels is not None:
@@ -318,8 +358,12 @@ class ImportedRun:
             extra = list(_labelled(labels, records))
             records += extra
             whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
-            datasets += [part for one in datasets if (part := _measuring(one, extra)).slices]
-        return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
+            datasets += [
+                part for one in datasets if (part := _measuring(one, extra)).slices
+            ]
+        return ReportInputs(
+            datasets=tuple(datasets), records=tuple(records), whole=whole
+        )
 
     def _records(self) -> Iterator[Record]:
         seen, by = dict[object, int](), self.choice.slice
@@ -328,7 +372,9 @@ class ImportedRun:
         for row, sample in enumerate(own, 1):
             if by and by not in sample.metadata:
                 what = f"{sample.task} {sample.id} has no such field"
-                raise UsageError(f"--slice {by}: {what}; {hint(by, sorted(sample.metadata))}")
+                raise UsageError(
+                    f"--slice {by}: {what}; {hint(by, sorted(sample.metadata))}"
+                )
             spelling = text_of(sample.metadata[by]) if by else "all"
             part = slug(spelling, "-")
             for joint, text in (("_", sample.task), ("-", spelling)):
@@ -336,13 +382,17 @@ class ImportedRun:
             first = seen.setdefault((sample.task, part, sample.id, sample.repeat), row)
             if first != row:
                 what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
-                raise UsageError(f"{self.path}: {what}; give each item an id of its own")
+                raise UsageError(
+                    f"{self.path}: {what}; give each item an id of its own"
+                )
             yield safe(self._record(sample, part, row))
 
     def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
         scorer = self.tasks[sample.task]
         score = _placed(sample, scorer, self.choice)
-        error = sample.error or ("" if score is not None else f"no score by {scorer.name or 'NEW'}")
+        error = sample.error or (
+            "" if score is not None else f"no score by {scorer.name or 'NEW'}"
+        )
         right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
         state: State = "passed" if right else "failed"
@@ -352,9 +402,14 @@ class ImportedRun:
         sent, received = sample.tokens or (None, None)
         scores = {slug(name): value for name, value in sample.scores.items()}
         scores[slug(scorer.name)] = score
-        known = {name: one for name, one in scores.items() if one is not None and 0 <= one <= 1}
+        known = {
+            name: one
+            for name, one in scores.items()
+            if one is not None and 0 <= one <= 1
+        }
         return Record(
-            key=f"{slug(sample.task)}-{place}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
+            key=f"{slug(sample.task)}-{place}-{item}"
+            + f"~r{sample.repeat}" * (sample.repeat > 1),
             row=row,
             dataset=slug(sample.task),
             language=part,
@@ -385,23 +440,34 @@ class ImportedRun:
                 language=part,
                 kind=GRADED,
                 path=self.path,
-                rubric=rubric(language=part, version=f"{own.name} {own.version}".strip()),
+                rubric=rubric(
+                    language=part, version=f"{own.name} {own.version}".strip()
+                ),
                 metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
                 thresholds=() if bare else (gate,),
                 cluster=self.choice.cluster,
             )
-            for part in sorted({one.language for one in records if one.dataset == slug(name)})
+            for part in sorted(
+                {one.language for one in records if one.dataset == slug(name)}
+            )
         }
         pooled = () if bare or len(slices) < 2 else (replace(gate, pool=True),)
-        whole = Dataset(name=slug(name), folder=self.path.parent, kind=GRADED, slices=slices)
+        whole = Dataset(
+            name=slug(name), folder=self.path.parent, kind=GRADED, slices=slices
+        )
         return replace(whole, pooled=pooled, judge_unmeasured=True)
 
     def facts(self, inputs: ReportInputs) -> Facts:
         """Return what the report says of where the run came from."""
         slices = (one for data in inputs.datasets for one in data.slices.values())
-        versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
+        versions = {
+            one.name: {"rubric": one.rubric.version} for one in slices if one.rubric
+        }
         source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
-        model, judge = self.run.model or self.path.stem, slug(self.run.tool.partition(" ")[0])
+        model, judge = (
+            self.run.model or self.path.stem,
+            slug(self.run.tool.partition(" ")[0]),
+        )
         notes, scale = list(self.run.notes), self.choice.scale
         how = f", {scale.worst:g} (worst) to {scale.best:g} (best)," if scale else ""
         for name, scorer in self.tasks.items():
@@ -413,7 +479,9 @@ class ImportedRun:
                 said = f"{plural(short, 'sample')} that the tool planned have no result"
                 notes.append(f"{name}: {said}")
         session = SessionFacts(notes=tuple(notes))
-        return Facts(model=model, judge=judge, session=session, provenance=source, run={})
+        return Facts(
+            model=model, judge=judge, session=session, provenance=source, run={}
+        )
 
 
 def _check_alone(spelled: dict[str, str], name: str, text: str) -> None:
@@ -451,12 +519,16 @@ def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
         found = known.get(name, [])
         if len(found) != 1:
             keys = first_of([one.key for one in found])
-            several = f"{len(found)} answers have this id; give the key of one, of {keys}"
+            several = (
+                f"{len(found)} answers have this id; give the key of one, of {keys}"
+            )
             none = f"no sample {shown(name)} in this run; {hint(name, known)}"
             raise table.problem(row, "id", several if found else none)
         record, right = found[0], label == CORRECT
         if record.key in seen:
-            raise table.problem(row, "id", f"{shown(name)} stands twice; keep one verdict")
+            raise table.problem(
+                row, "id", f"{shown(name)} stands twice; keep one verdict"
+            )
         seen.add(record.key)
         agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
         yield replace(

@@ -18,7 +18,13 @@ from evaluators.kinds import GRADED, Cluster
 from evaluators.output import plural
 from evaluators.statistics import count_table, intervals
 from evaluators.statistics.count_table import ClassRate, weighted_mean
-from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, figure, span_of
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
+    corrected_rate,
+    figure,
+    span_of,
+)
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from evaluators.text import first_of
 from reports.compare.pairs import PairedSlice
@@ -26,7 +32,13 @@ from reports.judge.measured import agreement_of, calibration_notes, is_measured
 from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration, Corrected, Judging, PanelAgreement, RulesAudit
+from reports.run.evidence import (
+    Calibration,
+    Corrected,
+    Judging,
+    PanelAgreement,
+    RulesAudit,
+)
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState
 from reports.run.run_json import decode, inner, mappings
@@ -46,11 +58,15 @@ def judging(
     every = [(one, records[one.name]) for one in (*graded_slices, *judged_slices)]
     decided = [record for _, some in every for record in some if record.is_graded]
     split = tuple(
-        one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
+        one.key
+        for one in decided
+        if len({vote.label for vote in one.votes if vote.label}) > 1
     )
     deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
     cascade = parse_judges(judge.split(" ")).is_cascade
-    measured = {name for one in calibrations if is_measured(one) for name in one.graders}
+    measured = {
+        name for one in calibrations if is_measured(one) for name in one.graders
+    }
     return Judging(
         graded=len(decided),
         settled=sum(_settled(record, judge, cascade=cascade) for record in decided),
@@ -60,7 +76,9 @@ def judging(
         disagreements=() if cascade else split,
         audited=sum(len(record.votes) > 1 for record in decided) if cascade else 0,
         audit_disagreements=split if cascade else (),
-        audit=audit([(part, one) for part in graded_slices for one in records[part.name]], judge),
+        audit=audit(
+            [(part, one) for part in graded_slices for one in records[part.name]], judge
+        ),
         panels=panels(every, judge),
         corrected=correct_rates(graded_slices, records, calibrations),
     )
@@ -71,12 +89,20 @@ def judging_notes(
 ) -> list[str]:
     """Return what votes and labelled items say of the judge of the slices run, a line each."""
     judges = parse_judges(judge.split(" "))
-    lenient = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
+    lenient = {
+        one.name for one in datasets if one.judge_unmeasured and not judges.is_offline
+    }
     waived = {name for name in found.unmeasured if name.partition(":")[0] in lenient}
     why = "no labelled items measure its judge; its gates decide all the same"
-    notes = [f"judge: unmeasured for {name}: {why}" for name in found.unmeasured if name in waived]
+    notes = [
+        f"judge: unmeasured for {name}: {why}"
+        for name in found.unmeasured
+        if name in waived
+    ]
     notes += _lexicon_notes(judges, slices)
-    if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
+    if any(one.is_cascade for one in judges.members) and any(
+        one.kind.rated for one in slices
+    ):
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
     noted = {name for one in found.calibrations for name in one.graders} | waived
     if unknown := [name for name in found.unmeasured if name not in noted]:
@@ -111,7 +137,9 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
     groups: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
     for part, record in audited:
         first, second = record.votes
-        groups[part.dataset, part.cluster_of(record)].append(first.label != second.label)
+        groups[part.dataset, part.cluster_of(record)].append(
+            first.label != second.label
+        )
     differs, n = UNDEFINED, len(audited)
     if groups:
         import numpy as np
@@ -128,7 +156,9 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
     if not any(one.rules == LEXICAL for one in judges.members):
         return
-    graded = {one.language for one in slices if one.kind.by_rubric and not one.kind.rated}
+    graded = {
+        one.language for one in slices if one.kind.by_rubric and not one.kind.rated
+    }
     if bare := sorted(language for language in graded if not has_tables(language)):
         yield (
             f"lexical has no words of {', '.join(bare)}: it may take a refusal for a wrong answer; "
@@ -150,13 +180,17 @@ def panels(
         if voted:
             rows = [(one, [vote.label for vote in votes]) for one, votes in voted]
             ungraded = {one.key for one, _ in voted if not one.is_graded}
-            silent = Counter(v.judge for _, votes in voted for v in votes if not v.label)
+            silent = Counter(
+                v.judge for _, votes in voted for v in votes if not v.label
+            )
             agreed = agreement_of(slice_, members, rows, ungraded)
             found.append(replace(agreed, silent=dict(silent)))
     return tuple(found)
 
 
-def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]) -> list[str]:
+def vote_notes(
+    judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]
+) -> list[str]:
     """Return a line for the audit, and one for each panel."""
     notes = []
     if found:
@@ -168,7 +202,9 @@ def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgree
         audited = f"of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
         notes.append(f"{note}; {audited if checked.n else 'none of them was audited'}")
     for panel in panels:
-        kappas = [f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs]
+        kappas = [
+            f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs
+        ]
         alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
         parts = [f"{panel.slice}: {alpha}; kappa of {', '.join(kappas)}"]
         if panel.split:
@@ -177,7 +213,9 @@ def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgree
                 f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
                 f"to be reviewed: {named}"
             )
-        parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
+        parts += [
+            f"{name} gave no vote on {count}" for name, count in panel.silent.items()
+        ]
         notes.append("; ".join(parts))
     return notes
 
@@ -187,7 +225,9 @@ ENOUGH = 30
 other languages of its labelled data set."""
 
 
-def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:
+def measuring(
+    slice_: Slice, calibrations: Sequence[Calibration]
+) -> tuple[Calibration, ...]:
     """Return a slice's calibrations, its own language first; none if they pass at another bar."""
     bar = slice_.pass_bar if slice_.kind.rated else None
     alike = [one for one in calibrations if one.pass_bar == bar]
@@ -212,24 +252,35 @@ def correct_rates(
 
 
 def corrected_gates(
-    slice_: Slice, records: Sequence[Record], calibrations: Sequence[Calibration], obstacle: str
+    slice_: Slice,
+    records: Sequence[Record],
+    calibrations: Sequence[Calibration],
+    obstacle: str,
 ) -> Iterator[GateResult]:
     """Yield the bars that the whole corrected interval decides, ungraded items at both extremes."""
     gates = [one for one in slice_.thresholds if one.evidence == "corrected"]
     if not gates:
         return
     own = next((one for one in calibrations if slice_.name in one.graders), None)
-    found = [own and _corrected(slice_, records, own, ungraded) for ungraded in (None, False, True)]
+    found = [
+        own and _corrected(slice_, records, own, ungraded)
+        for ungraded in (None, False, True)
+    ]
     rates = [one.correct for one in found if one and not one.unfit]
     rate = found[0].correct if found[0] else UNDEFINED
     if not obstacle and len(rates) < len(found):
         unfit = next((one.unfit for one in found if one and one.unfit), "")
-        obstacle = unfit or f"no {ENOUGH} graded labels of each class measure the judge's errors"
+        obstacle = (
+            unfit
+            or f"no {ENOUGH} graded labels of each class measure the judge's errors"
+        )
     low = min((one.low or 0.0 for one in rates), default=0.0)
     ends = low, max((one.high or 0.0 for one in rates), default=1.0)
     for gate in gates:
         state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, ends)
-        shown = {"PASS": "clears", "FAIL": "misses"}.get(state, "neither clears nor misses")
+        shown = {"PASS": "clears", "FAIL": "misses"}.get(
+            state, "neither clears nor misses"
+        )
         value = rate.text("{value} after correction for the judge's errors")
         said = f"correct is {value}, 95 % interval {span_of(ends)}: it {shown} the bar"
         yield GateResult(
@@ -245,7 +296,10 @@ def corrected_gates(
 
 
 def _corrected(
-    slice_: Slice, records: Sequence[Record], calibration: Calibration, ungraded: bool | None = None
+    slice_: Slice,
+    records: Sequence[Record],
+    calibration: Calibration,
+    ungraded: bool | None = None,
 ) -> Corrected | None:
     """Return the rate; items without a grade count as ``ungraded``, or None leaves them out."""
     errors = calibration.separations.get(YOUDEN)
@@ -258,12 +312,17 @@ def _corrected(
         return None
     if ungraded is not None:  # these count as hits, or as none
         more = len(records) - len(graded)
-        trials, size = judged.trials + more, judged.size * (judged.trials + more) / judged.trials
+        trials, size = (
+            judged.trials + more,
+            judged.size * (judged.trials + more) / judged.trials,
+        )
         judged = ClassRate(hits=judged.hits + more * ungraded, trials=trials, size=size)
     sensitivity, specificity = errors.rates
     if sensitivity.value + specificity.value <= 1:
         return None
-    rate = corrected_rate(judged.independent, sensitivity.independent, specificity.independent)
+    rate = corrected_rate(
+        judged.independent, sensitivity.independent, specificity.independent
+    )
     unfit = "" if rate else "the labels do not fit these answers"
     if rate and rate.interval == (0.0, 1.0):
         unfit = ERRS_TOO_OFTEN
@@ -271,7 +330,9 @@ def _corrected(
     if rate and not unfit:
         parts = [(replace(rate, n=judged.trials), float(judged.trials))]
     if people and parts:
-        own = Estimate.of(people.value, intervals.wilson(*people.independent), people.trials)
+        own = Estimate.of(
+            people.value, intervals.wilson(*people.independent), people.trials
+        )
         parts.append((own, float(people.trials)))
     return Corrected(
         slice=slice_.name,
@@ -305,22 +366,33 @@ def corrected_notes(found: Sequence[Corrected]) -> list[str]:
 
 
 def drift_notes(
-    calibrations: Sequence[Calibration], sides: Mapping[str, PairedSlice], baseline: Baseline | None
+    calibrations: Sequence[Calibration],
+    sides: Mapping[str, PairedSlice],
+    baseline: Baseline | None,
 ) -> Iterator[str]:
     """Yield a line for each language whose labelled items the judge read in the baseline too."""
     before = {(one.dataset, one.language): one for one in calibrations_in(baseline)}
 
     def labels(one: Calibration) -> Counter[str]:
-        return Counter(label for cell in one.confusion for label in [cell.label] * cell.count)
+        return Counter(
+            label for cell in one.confusion for label in [cell.label] * cell.count
+        )
 
     for one in calibrations:
-        name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
+        name, old = (
+            f"{one.dataset}:{one.language}",
+            before.get((one.dataset, one.language)),
+        )
         found = sides[name].difference if name in sides else None
         then, now = ((each and each.measures.get("agreement")) for each in (old, one))
         if found and found.n:
-            right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
+            right = (
+                sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
+            )
             said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
-            said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
+            said += (
+                f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
+            )
         elif then and now and old and then != now and labels(old) == labels(one):
             said = f"agreement {then.text()} then, {now.text()} now"
         else:
@@ -337,7 +409,12 @@ def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
 
 
 ERRS_TOO_OFTEN = "the judge errs too often for a conclusion"
-MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
+MEASURED_BY = {
+    "": YOUDEN,
+    "correct": YOUDEN,
+    "pass_rate": YOUDEN,
+    "incorrect": YOUDEN_INCORRECT,
+}
 """Which J scales a change, by the metric that changes; empty stands for the share that passes."""
 
 
@@ -387,17 +464,23 @@ def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale |
     parts = []
     for one in sides:
         both = (record for pair in one.pairing.pairs for record in (pair.new, pair.old))
-        if one.slice_.kind.by_rubric and any(not record.adjudicated_by for record in both):
+        if one.slice_.kind.by_rubric and any(
+            not record.adjudicated_by for record in both
+        ):
             parts.append((one.slice_, one.calibrations, len(one.pairing.pairs)))
     return _scale(parts, measure)
 
 
 def expected_scale(
-    slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
+    slices: Sequence[tuple[Slice, int]],
+    calibrations: Sequence[Calibration],
+    measure: str = "",
 ) -> JudgeScale | None:
     """Return the expected ``judge_scale`` of slices with these numbers of items."""
     judged = ((one, n) for one, n in slices if one.kind.by_rubric)
-    return _scale([(one, measuring(one, calibrations), n) for one, n in judged], measure)
+    return _scale(
+        [(one, measuring(one, calibrations), n) for one, n in judged], measure
+    )
 
 
 _Part = tuple[Slice, Sequence[Calibration], int]
@@ -412,10 +495,14 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
         basis = f"its errors are not known on the scale of {measure}"
         return JudgeScale(youden=UNDEFINED, basis=basis)
     if len(parts) > 1:
-        every = [(one, found[0].separations.get(name), n) for one, found, n in parts if found]
+        every = [
+            (one, found[0].separations.get(name), n) for one, found, n in parts if found
+        ]
         return _pooled([(one.language, own.youden, n) for one, own, n in every if own])
     (slice_, calibrations, _), *_ = parts
-    known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
+    known = [
+        (one, found) for one in calibrations if (found := one.separations.get(name))
+    ]
     own = calibrations[0].separations.get(name) if calibrations else None
     if own and own.fewest >= ENOUGH:
         known = known[:1]
@@ -424,7 +511,10 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
         return scale
     few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
     top, bottom = own.youden.value or 0.0, own.youden.low or 0.0
-    value, low = scale.youden.value or 0.0, min(scale.youden.low or 0.0, (top + bottom) / 2)
+    value, low = (
+        scale.youden.value or 0.0,
+        min(scale.youden.low or 0.0, (top + bottom) / 2),
+    )
     youden = replace(scale.youden, value=min(value, top), low=min(value, top, low))
     return JudgeScale(youden=youden, basis=scale.basis + few)
 
@@ -432,7 +522,9 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
 def _pooled(parts: Sequence[tuple[str, Estimate, int]]) -> JudgeScale:
     """Return the scale by each language's J and its weight."""
     if not parts:
-        return JudgeScale(youden=UNDEFINED, basis="no labelled items measure its errors")
+        return JudgeScale(
+            youden=UNDEFINED, basis="no labelled items measure its errors"
+        )
     youden = weighted_mean([(own, float(n)) for _, own, n in parts])
     basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(name for name, *_ in parts)}"
     return JudgeScale(youden=youden, basis=basis)

@@ -25,13 +25,18 @@ from reports.run.evidence import Calibration, PanelAgreement
 from reports.run.record import Record, make_record, total_cost
 from reports.run.report import GateResult, Obstacle, SliceSummary
 
-CALIBRATION_OFF = "calibration is off"  # why nothing measures a judge where the user wants that
+CALIBRATION_OFF = (
+    "calibration is off"  # why nothing measures a judge where the user wants that
+)
 EACH_CLASS = 10
 """The fewest labels of right answers, and of wrong ones, that let a judge be trusted."""
 CANNOT_TELL = "cannot tell right from wrong answers"
 NAME_A_MODEL = "name a model as the judge"
 
-CLASSES = {YOUDEN: count_table.passing_labels, YOUDEN_INCORRECT: count_table.incorrect_label}
+CLASSES = {
+    YOUDEN: count_table.passing_labels,
+    YOUDEN_INCORRECT: count_table.incorrect_label,
+}
 
 
 def measured_among(
@@ -47,19 +52,33 @@ def measured_among(
     with the same rubric too; of one data set alone where they say so.
     """
     elsewhere = {name for one in outside for name in one.graders}
-    slices = [one for part in datasets for one in part.slices.values() if one.name in records]
+    slices = [
+        one for part in datasets for one in part.slices.values() if one.name in records
+    ]
     graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
     offline = parse_judges(judge.split(" ")).is_offline
     found = []
     for one in (one for one in slices if not one.kind.answered and not one.attacks):
         rubric, only = one.rubric, one.measures
-        own = [other for other in graded if other.language == one.language and (rubric or offline)]
+        own = [
+            other
+            for other in graded
+            if other.language == one.language and (rubric or offline)
+        ]
         own = [other for other in own if only in ("", other.dataset)]
         if rubric:
-            own = [other for other in own if (rubric.protocol == "rate") == other.kind.rated]
+            own = [
+                other
+                for other in own
+                if (rubric.protocol == "rate") == other.kind.rated
+            ]
         if rubric and not offline:
             version = rubric.version
-            own = [other for other in own if other.rubric and other.rubric.version == version]
+            own = [
+                other
+                for other in own
+                if other.rubric and other.rubric.version == version
+            ]
         graders = tuple(other.name for other in own)
         answerers = {record.model for name in graders for record in records[name]}
         placeholder = offline and answerers <= {"", RECORDED}
@@ -74,15 +93,22 @@ def calibrate(
     """Return how a session's labelled items measure its judge; missing outcomes are ungraded."""
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
-    never = partial(Outcome, state="missing", kind="stopped", message="the run ended before it")
+    never = partial(
+        Outcome, state="missing", kind="stopped", message="the run ended before it"
+    )
     records = [
-        make_record(one, outcomes.get(one.key) or never(key=one.key)) for one in labelled.items
+        make_record(one, outcomes.get(one.key) or never(key=one.key))
+        for one in labelled.items
     ]
     slice_ = labelled.items[0].slice
-    if len(records) < labelled.whole:  # a few may be right by luck: take the whole interval
+    if (
+        len(records) < labelled.whole
+    ):  # a few may be right by luck: take the whole interval
         slice_ = replace(slice_, floor_limit={**slice_.floor, **slice_.floor_limit})
     summary = summarise(records, slice_)
-    found = calibration_of(slice_, records, summary, labelled.graders, placeholder=placeholder)
+    found = calibration_of(
+        slice_, records, summary, labelled.graders, placeholder=placeholder
+    )
     return replace(
         found,
         whole=labelled.whole,
@@ -126,7 +152,9 @@ def calibration_of(
         blocks=blocks,
         items=len({record.id for record in records}),
         ungraded=summary.counts.ungraded,
-        constructed=sum(CONSTRUCTED in str(r.metadata.get("label_source", "")) for r in records),
+        constructed=sum(
+            CONSTRUCTED in str(r.metadata.get("label_source", "")) for r in records
+        ),
         separations=known,
         pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
@@ -169,7 +197,9 @@ def agreement_of(
     given = [[label for label in said if label] for _, said in rows]
     clusters = [slice_.cluster_of(record) for record, _ in rows]
     differ = [len(set(said)) > 1 for said in given]
-    split = tuple(one.key for (one, _), apart in zip(rows, differ, strict=True) if apart)
+    split = tuple(
+        one.key for (one, _), apart in zip(rows, differ, strict=True) if apart
+    )
     return PanelAgreement(
         slice=slice_.name,
         judges=names,
@@ -185,7 +215,11 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
     import numpy as np
 
     points = [
-        (slice_.cluster_of(one), math.log2(max(1, len(one.answer or ""))), one.rating - int(label))
+        (
+            slice_.cluster_of(one),
+            math.log2(max(1, len(one.answer or ""))),
+            one.rating - int(label),
+        )
         for one in records
         if one.rating is not None and (label := one.label or "").isdigit()
     ]
@@ -204,7 +238,9 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
     return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
 
 
-def _trust(slice_: Slice, gates: Sequence[GateResult], unable: str) -> tuple[bool | None, str]:
+def _trust(
+    slice_: Slice, gates: Sequence[GateResult], unable: str
+) -> tuple[bool | None, str]:
     """Return whether the floor's gates trust a judge, and why not; ``unable`` is its own reason."""
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
@@ -220,16 +256,26 @@ def _against_model(of_model: Sequence[GateResult]) -> str:
     for gate in of_model:
         if gate.state != "PASS":
             missed.setdefault(gate.threshold.measure, gate.reason)
-    found = f"misses a model's: {'; '.join(missed.values())}" if missed else "reaches a model's"
+    found = (
+        f"misses a model's: {'; '.join(missed.values())}"
+        if missed
+        else "reaches a model's"
+    )
     return f"held to the lower floor of a placeholder judge; {found}"
 
 
 def _cannot_tell(
-    slice_: Slice, records: Sequence[Record], found: Separation | None, *, placeholder: bool
+    slice_: Slice,
+    records: Sequence[Record],
+    found: Separation | None,
+    *,
+    placeholder: bool,
 ) -> str:
     """Return why a judge may not decide even if it reaches its floor: it may let all pass."""
     labels = {one.id: one.label for one in records if one.label is not None}
-    right = sum(is_right(one, slice_.passing, slice_.pass_bar) for one in labels.values())
+    right = sum(
+        is_right(one, slice_.passing, slice_.pass_bar) for one in labels.values()
+    )
     wrong = len(labels) - right
     if min(right, wrong) < (1 if placeholder else EACH_CLASS):
         least = "add some" if placeholder else f"it takes {EACH_CLASS} of each"
@@ -256,7 +302,10 @@ def unmeasured(labelled: Labelled, why: str) -> Calibration:
 
 
 def distrust(
-    datasets: Sequence[Dataset], slice_: Slice, calibrations: Sequence[Calibration], judge: str
+    datasets: Sequence[Dataset],
+    slice_: Slice,
+    calibrations: Sequence[Calibration],
+    judge: str,
 ) -> str:
     """Return why the judge of a slice may not decide its gates, empty where it may.
 
@@ -269,7 +318,11 @@ def distrust(
         return f"{blocks}; {NAME_A_MODEL} (--judge)"
     if blocks or not slice_.kind.by_rubric or any(one.trusted for one in own):
         return blocks
-    alike = [one for one in datasets if not one.kind.answered and rates(one) == slice_.kind.rated]
+    alike = [
+        one
+        for one in datasets
+        if not one.kind.answered and rates(one) == slice_.kind.rated
+    ]
     waived = any(one.judge_unmeasured for one in datasets if one.name == slice_.dataset)
     measured = next((one.dataset for one in own if is_measured(one)), "")
     if not measured and any(one.require_calibration for one in alike):
@@ -302,14 +355,24 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
     for one in calibrations:
         slices = ", ".join(one.graders)
         if one.stand_in:
-            notes.append(f"judge in {one.language} (for {slices or 'no slice'}): {one.stand_in}")
+            notes.append(
+                f"judge in {one.language} (for {slices or 'no slice'}): {one.stand_in}"
+            )
         if one.source == "records":
             continue
         if not one.measures:
-            notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
+            notes.append(
+                f"judge not measured in {one.language} (for {slices}): {one.reason}"
+            )
             continue
-        wanted = {name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)}
-        known = {name: found for name, found in wanted.items() if found and found.value is not None}
+        wanted = {
+            name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)
+        }
+        known = {
+            name: found
+            for name, found in wanted.items()
+            if found and found.value is not None
+        }
         figures = ", ".join(f"{name} {found.text()}" for name, found in known.items())
         earlier = ", measured earlier" if one.source == "ledger" else ""
         lost = f", {one.ungraded} without a grade" if one.ungraded else ""

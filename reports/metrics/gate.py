@@ -9,8 +9,19 @@ from evaluators.answer_checks import CHECK
 from evaluators.output import plural
 from evaluators.statistics import metrics
 from evaluators.statistics.count_table import PREMISE, worst_case_fills
-from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
-from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
+    Interval,
+    figure,
+    span_of,
+)
+from reports.metrics.summary import (
+    gated_repeats,
+    missing_extras,
+    repeat_estimate,
+    tabulate,
+)
 from reports.run.evidence import taken, usage_estimate
 from reports.run.record import Record
 from reports.run.report import ASK_ANEW, GateResult, GateState, Obstacle, SliceSummary
@@ -29,14 +40,19 @@ class UsageInputs:
 
     def _ends(self, name: str) -> list[Estimate]:
         most = (0.0, math.inf)
-        return [usage_estimate(self.records, self.slice_, metrics.USAGE[name], one) for one in most]
+        return [
+            usage_estimate(self.records, self.slice_, metrics.USAGE[name], one)
+            for one in most
+        ]
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
         if name in self.summary.measures:
             return ""
         why = "recorded answers take no call, servers may name no tokens, and a cost needs a price"
-        return f"{name} is not known of any of {plural(len(self.records), 'item')}: {why}"
+        return (
+            f"{name} is not known of any of {plural(len(self.records), 'item')}: {why}"
+        )
 
     def values(self, name: str) -> Interval | None:
         """Return a metric's lowest and highest value, for any usage of the unknown items."""
@@ -51,7 +67,11 @@ class UsageInputs:
         return (low[0], high[1]) if low and high else None
 
     def sentence(
-        self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
+        self,
+        threshold: Threshold,
+        state: GateState,
+        estimate: Estimate,
+        bounds: Interval,
     ) -> str:
         """Return the verdict's sentence; ``bounds`` as for ``GateInputs.sentence``."""
         name, row = threshold.measure, metrics.USAGE[threshold.measure]
@@ -61,7 +81,11 @@ class UsageInputs:
         said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"
         basis = [f"n={estimate.n}"]
         basis += [f"not known of {plural(unknown, 'item')}"] if unknown else []
-        span = span_of(bounds) if math.isfinite(bounds[1]) else f"{figure(bounds[0])} or any more"
+        span = (
+            span_of(bounds)
+            if math.isfinite(bounds[1])
+            else f"{figure(bounds[0])} or any more"
+        )
         if threshold.evidence == "confident":
             basis.append(f"95 % interval {span}")
         elif unknown:
@@ -69,9 +93,14 @@ class UsageInputs:
         return f"{stem} {said} ({', '.join(basis)})"
 
 
-BY_RUN = ("estimate", "confident")  # the evidence that is judged once, over all items of a run
+BY_RUN = (
+    "estimate",
+    "confident",
+)  # the evidence that is judged once, over all items of a run
 
-ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
+ROUNDING = (
+    1e-12  # a metric that equals its bar on paper may miss it by this much in floats
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +132,16 @@ class GateInputs:
         if ends := self.repeated.get(name):
             return _hull([one.value for one in ends])
         if name in self.missing:
-            return None if self.missing[name] else _hull([self.summary.measures[name].value])
-        return _hull([one.value(name) for one in self.cases]) if self.is_bounded(name) else None
+            return (
+                None
+                if self.missing[name]
+                else _hull([self.summary.measures[name].value])
+            )
+        return (
+            _hull([one.value(name) for one in self.cases])
+            if self.is_bounded(name)
+            else None
+        )
 
     def ends(self, name: str) -> Interval | None:
         """Return the lowest and the highest end of its 95 % intervals over all worst cases."""
@@ -112,7 +149,9 @@ class GateInputs:
             return _hull([one.interval for one in ends])
         if name in self.missing:
             return self.summary.measures[name].interval
-        return _hull([sample.estimates((name,))[name].interval for sample in self.cases])
+        return _hull(
+            [sample.estimates((name,))[name].interval for sample in self.cases]
+        )
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
@@ -124,20 +163,30 @@ class GateInputs:
         if estimate.value is None:
             return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
         if lacking := self.missing.get(name, 0):
-            return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
-        if not (name in self.missing or name in self.repeated) and not self.is_bounded(name):
+            return (
+                f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
+            )
+        if not (name in self.missing or name in self.repeated) and not self.is_bounded(
+            name
+        ):
             ungraded = plural(self.summary.counts.ungraded, "ungraded item")
             return f"{name} has no bounds with {ungraded}; {self.remedy}"
         return ""
 
     def sentence(
-        self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
+        self,
+        threshold: Threshold,
+        state: GateState,
+        estimate: Estimate,
+        bounds: Interval,
     ) -> str:
         """Return the verdict's sentence; ``bounds`` are a metric's or its interval's extremes."""
         value, counts = estimate.value or 0.0, self.summary.counts
         stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
         stem += f" is {_side(threshold, value)}"
-        size = f"n={estimate.n}" + (f", {counts.ungraded} ungraded" if counts.ungraded else "")
+        size = f"n={estimate.n}" + (
+            f", {counts.ungraded} ungraded" if counts.ungraded else ""
+        )
         if threshold.evidence == "confident":
             interval = f"95 % interval, {span_of(bounds)}"
             if state != "INCONCLUSIVE":
@@ -145,7 +194,9 @@ class GateInputs:
             needed = items_to_decide(threshold, estimate, counts.passed + counts.failed)
             items = f"about {plural(needed, 'item')} would decide it" if needed else ""
             remedy = items or "no number can be named"
-            return f"{stem}, but its {interval}, does not clear the bar; {remedy} ({size})"
+            return (
+                f"{stem}, but its {interval}, does not clear the bar; {remedy} ({size})"
+            )
         if state == "INCONCLUSIVE":
             ungraded = plural(counts.ungraded, "ungraded item")
             range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
@@ -161,9 +212,15 @@ class GateInputs:
 
 def _hull(found: Sequence[float | Interval | None]) -> Interval | None:
     """Return the lowest and the highest of values or intervals; None where one is not known."""
-    ends = [one if isinstance(one, tuple) else (one, one) for one in found if one is not None]
+    ends = [
+        one if isinstance(one, tuple) else (one, one)
+        for one in found
+        if one is not None
+    ]
     known = len(ends) == len(found)
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
+    return (
+        (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
+    )
 
 
 def gate_inputs(
@@ -177,7 +234,10 @@ def gate_inputs(
     sample = sample or tabulate(records, slice_)
     cases: tuple[metrics.Sample, ...] = (sample,)
     if summary.counts.ungraded:
-        cases = tuple(tabulate(records, slice_, fill) for fill in worst_case_fills(sample.patterns))
+        cases = tuple(
+            tabulate(records, slice_, fill)
+            for fill in worst_case_fills(sample.patterns)
+        )
     kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
     known = _REMEDIES.get(kinds.pop(), "") if len(kinds) == 1 else ""
     return GateInputs(
@@ -225,10 +285,15 @@ def slice_gates(
 
 
 def floor_gates(
-    floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
+    floor: Mapping[str, float],
+    inputs: GateInputs,
+    limit: Mapping[str, float] | None = None,
 ) -> tuple[GateResult, ...]:
     """Return a judge's floor as gates: ``floor`` for estimates, ``limit`` for whole intervals."""
-    proofs: dict[EvidenceRule, Mapping[str, float]] = {"estimate": floor, "confident": limit or {}}
+    proofs: dict[EvidenceRule, Mapping[str, float]] = {
+        "estimate": floor,
+        "confident": limit or {},
+    }
     return tuple(
         evaluate(Threshold(measure=name, min=low, max=high, evidence=evidence), inputs)
         for evidence, bars in proofs.items()
@@ -247,7 +312,9 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     no_bar = threshold.min is None and threshold.max is None
     obstacle = (
         summary.obstacle
-        or ("" if name.startswith(CHECK) else inputs.distrust)  # no judge has a say in a check
+        or (
+            "" if name.startswith(CHECK) else inputs.distrust
+        )  # no judge has a say in a check
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)
     )
@@ -262,7 +329,9 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     if bounds:
         state = side_of(threshold, bounds)
         sentence = inputs.sentence(threshold, state, estimate, bounds)
-    low, high = (one if math.isfinite(one) else None for one in values or (math.nan, math.nan))
+    low, high = (
+        one if math.isfinite(one) else None for one in values or (math.nan, math.nan)
+    )
     return GateResult(
         dataset=summary.dataset,
         language=summary.language,
@@ -328,7 +397,9 @@ def _side(threshold: Threshold, value: float) -> str:
     return " and ".join(f"{word} {bar:g}" for word, bar in bars if bar is not None)
 
 
-def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> int | None:
+def items_to_decide(
+    threshold: Threshold, estimate: Estimate, graded: int
+) -> int | None:
     """Return how many graded items would clear the nearest bar, as a square root shrinks."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None
@@ -337,5 +408,7 @@ def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> in
     half = max(estimate.high - estimate.value, estimate.value - estimate.low)
     if gap < 1e-9:
         return None
-    leading = float(f"{graded * (half / gap) ** 2:.1e}")  # two digits: it should not look exact
+    leading = float(
+        f"{graded * (half / gap) ** 2:.1e}"
+    )  # two digits: it should not look exact
     return max(graded + 1, int(leading))

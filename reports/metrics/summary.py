@@ -24,7 +24,9 @@ from reports.run.report import Counts, SliceSummary
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
     """Return the metrics of repeats that a slice's gates name."""
-    return tuple(one.measure for one in slice_.thresholds if metrics.is_repeated(one.measure))
+    return tuple(
+        one.measure for one in slice_.thresholds if metrics.is_repeated(one.measure)
+    )
 
 
 def repeat_estimate(
@@ -51,7 +53,9 @@ NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdo
 def count(records: Sequence[Record]) -> Counts:
     """Count the records by end state; each is one planned item."""
     states = Counter(record.outcome for record in records)
-    return Counts(planned=len(records), **{state: states[state] for state in get_args(State)})
+    return Counts(
+        planned=len(records), **{state: states[state] for state in get_args(State)}
+    )
 
 
 def summarise(
@@ -66,7 +70,9 @@ def summarise(
     ``for_gates`` leaves out breakdowns, and metrics that no gate of an answered slice names.
     """
     sample = sample or tabulate(records, slice_)
-    measures = _measures(sample, records, slice_, brief=for_gates and slice_.kind.answered)
+    measures = _measures(
+        sample, records, slice_, brief=for_gates and slice_.kind.answered
+    )
     totals, counts = sample.whole.counts.sum(axis=0), count(records)
     if counts.stopped and not for_gates:
         measures = _at_any_look(measures, sample.whole, records, slice_)
@@ -76,7 +82,10 @@ def summarise(
         kind=slice_.kind,
         counts=counts,
         measures=measures,
-        labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
+        labels={
+            label: int(n)
+            for label, n in zip(sample.patterns.outcomes, totals, strict=True)
+        },
         confusion=tuple(
             ConfusionCell(label=gold, grade=outcome, count=int(cell))
             for gold in sorted(sample.whole.golds if slice_.kind.has_labels else ())
@@ -101,8 +110,16 @@ def _measures(
         tries = max((record.repeat for record in records), default=1)
     else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
-        found |= {metrics.SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
-    repeated = () if brief or tries == 1 else (f"{metrics.ANY}{tries}", f"{metrics.ALL}{tries}")
+        found |= (
+            {metrics.SELF_AGREEMENT: by_item.self_agreement()}
+            if by_item.clustered
+            else {}
+        )
+    repeated = (
+        ()
+        if brief or tries == 1
+        else (f"{metrics.ANY}{tries}", f"{metrics.ALL}{tries}")
+    )
     for name in (*repeated, *gated_repeats(slice_)):
         if metrics.tries_of(name) <= tries:
             found[name] = repeat_estimate(records, slice_, name)
@@ -125,7 +142,10 @@ def _breakdowns(
                 groups[str(record.metadata.get(by, NO_VALUE))].append(record)
         if groups.keys() != {NO_VALUE}:
             found[by] = {
-                text: {**tabulate(some, slice_).estimates(), **extra_estimates(some, slice_)}
+                text: {
+                    **tabulate(some, slice_).estimates(),
+                    **extra_estimates(some, slice_),
+                }
                 for text, some in sorted(groups.items())
             }
     return found
@@ -173,17 +193,25 @@ def tabulate(
 
     By the slice's clusters, if no others. Raises QAError for labels or grades of another kind.
     """
-    counted = [(cell_of(one, slice_), one) for one in records if is_counted(one, slice_)]
+    counted = [
+        (cell_of(one, slice_), one) for one in records if is_counted(one, slice_)
+    ]
     known = {cell for cell, _ in counted}
     golds, outcomes = axes_of(known, slice_)
     places = {}
-    for cell in known if fill is not None else (one for one in known if one[1] is not None):
+    for cell in (
+        known if fill is not None else (one for one in known if one[1] is not None)
+    ):
         gold = on_axis(cell[0], golds, slice_)
         outcome = (fill or {}).get(gold, "") if cell[1] is None else cell[1]
         outcome = on_axis(outcome, outcomes, slice_)
         if gold not in golds or outcome not in outcomes:
-            what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
-            raise QAError(f"{next(one.key for own, one in counted if own == cell)}: {what}")
+            what = (
+                f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
+            )
+            raise QAError(
+                f"{next(one.key for own, one in counted if own == cell)}: {what}"
+            )
         places[cell] = golds.index(gold), outcomes.index(outcome)
     cluster_of = cluster_of or slice_.cluster_of
     clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
@@ -193,7 +221,9 @@ def tabulate(
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
     return metrics.Sample(
         kind=slice_.kind,
-        patterns=count_table(slice_, patterns, (golds, outcomes), scores_of(records, slice_)),
+        patterns=count_table(
+            slice_, patterns, (golds, outcomes), scores_of(records, slice_)
+        ),
         items=items,
         clustered=any(len(cells) > 1 for cells in clusters.values()),
     )
@@ -201,7 +231,9 @@ def tabulate(
 
 def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
     """Return what each grade is worth, empty where no record has a score."""
-    seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
+    seen = {
+        one.grade: one.score for one in records if one.grade and one.score is not None
+    }
     return {**(slice_.rubric.scores if seen and slice_.rubric else {}), **seen}
 
 
@@ -209,8 +241,13 @@ def count_table(
     slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
 ) -> CountTable:
     """Return counts over these axes with the slice's bar, penalty and passing grades."""
-    own: Any = {one: getattr(slice_, one) for one in ("pass_bar", "penalty", "passing", "attacks")}
-    return CountTable(counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **own)
+    own: Any = {
+        one: getattr(slice_, one)
+        for one in ("pass_bar", "penalty", "passing", "attacks")
+    }
+    return CountTable(
+        counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **own
+    )
 
 
 def counted_outcomes(row: metrics.Metric, table: CountTable) -> set[tuple[str, str]]:
@@ -224,7 +261,10 @@ def counted_outcomes(row: metrics.Metric, table: CountTable) -> set[tuple[str, s
 
 
 def _at_any_look(
-    measures: Mapping[str, Estimate], table: CountTable, records: Sequence[Record], slice_: Slice
+    measures: Mapping[str, Estimate],
+    table: CountTable,
+    records: Sequence[Record],
+    slice_: Slice,
 ) -> dict[str, Estimate]:
     """Return the metrics of a slice that was stopped once it was decided.
 
@@ -256,7 +296,8 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
     """Return how many items lack each extra metric, those without a grade included."""
     return {
         name: sum(
-            record.measures.get(name) is None and (name in record.measures or not record.is_graded)
+            record.measures.get(name) is None
+            and (name in record.measures or not record.is_graded)
             for record in records
         )
         for name in _extra_names(records)
@@ -278,17 +319,26 @@ def extra_estimates(
 
 
 def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(record.measures for record in records)))
+    return tuple(
+        dict.fromkeys(chain.from_iterable(record.measures for record in records))
+    )
 
 
-def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:
+def extra_notes(
+    slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str
+) -> list[str]:
     """Return notes on extra metrics that items lack, or asked of a ``judge`` without a model."""
     if judge:
-        named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
+        named = (
+            (one.name, ", ".join(metric.name for metric in one.metrics))
+            for one in slices
+        )
         why = f"not measured: --judge {judge} asks no model"
         return [f"{name}: {names} {why}" for name, names in named if names]
     lacking: dict[str, list[str]] = defaultdict(list)
     for name, why in (pair for one in outcomes for pair in one.unmeasured.items()):
         lacking[name].append(why)
-    counts = ((name, plural(len(whys), "item"), whys[0]) for name, whys in lacking.items())
+    counts = (
+        (name, plural(len(whys), "item"), whys[0]) for name, whys in lacking.items()
+    )
     return [f"{name}: {items} not measured: {why}" for name, items, why in counts]

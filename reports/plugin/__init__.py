@@ -25,7 +25,9 @@ try:
     import evaluators.core  # noqa: F401
 except ModuleNotFoundError as error:
     lost = str(error.name).partition(".")[0]
-    what = f"{lost} is not installed for {sys.executable}; install what qagate needs there"
+    what = (
+        f"{lost} is not installed for {sys.executable}; install what qagate needs there"
+    )
     if lost in ("cases", "evaluators"):
         what = f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
         what += "`qagate run` instead of pytest"
@@ -43,7 +45,9 @@ _CONFIGURED = pytest.StashKey[bool]()
 __all__ = ["pytest_collection_modifyitems", "pytest_generate_tests"]
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+def pytest_addoption(
+    parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
+) -> None:
     """Declare the options, and what is done where pytest itself rejects a word."""
     config = pluginmanager.get_plugin("pytestconfig")
     if not isinstance(config, pytest.Config):
@@ -87,7 +91,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller before any call; the user's errors are exit code 4."""
     config.stash[_CONFIGURED] = True  # from here on errors are ours
-    config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
+    config.addinivalue_line(
+        "markers", "qa(dataset): one case for each item of a dataset"
+    )
     config.pluginmanager.register(worker.Verdicts(), "qa-verdicts")
     first_seconds.take_over(_stop)
     config.add_cleanup(lambda: first_seconds.give_back(_stop))
@@ -104,8 +110,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(worker.WorkerHooks(given), "qa-worker-hooks")
     for name in [dataset.name for dataset in given.plan.datasets]:
         config.addinivalue_line("markers", f"{name}: items of the dataset {name}")
-    for language in sorted({one for dataset in given.plan.datasets for one in dataset.slices}):
-        config.addinivalue_line("markers", f"{language}: items in the language {language}")
+    for language in sorted(
+        {one for dataset in given.plan.datasets for one in dataset.slices}
+    ):
+        config.addinivalue_line(
+            "markers", f"{language}: items in the language {language}"
+        )
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -121,7 +131,9 @@ def pytest_sessionstart() -> None:
 def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
     for text in (*map(str, config.invocation_params.args), str(here)):
         if not encodable(text):  # pytest-xdist could not pass it on
-            raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")
+            raise UsageError(
+                f"{shown(text)}: the name is not UTF-8; rename it or use another path"
+            )
     files = ours.dataset_files(config.args, here, config.rootpath)
     is_asked = bool(ours.given_options(config.getoption))
     with ExitStack() as claimed:
@@ -129,12 +141,16 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
             _claim(config, here, claimed)
         options = ours.read_options(config.getoption, here)
         for word in () if config.option.pyargs else config.args:
-            if not (here / word.partition("::")[0]).exists():  # xdist's workers would pass over it
+            if not (
+                here / word.partition("::")[0]
+            ).exists():  # xdist's workers would pass over it
                 raise UsageError(f"file or directory not found: {word}")
         given = _plan(config, options, files) if files else None
         if is_asked and not files:
             where = "is in, under or next to the given paths"
-            raise UsageError(f"no dataset.yaml {where}; name a folder of them, as cases/")
+            raise UsageError(
+                f"no dataset.yaml {where}; name a folder of them, as cases/"
+            )
         config.add_cleanup(claimed.pop_all().close)
     return given
 
@@ -152,7 +168,9 @@ def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
         claimed.enter_context(claim(folder))
 
 
-def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) -> worker.WorkerInput:
+def _plan(
+    config: pytest.Config, options: ours.RunOptions, files: list[Path]
+) -> worker.WorkerInput:
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
     from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 
@@ -178,8 +196,12 @@ def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) ->
     if options.dry_run:
         from reports.plugin.dry_run import DryRun  # noqa: PLC0415
 
-        config.pluginmanager.register(DryRun(options, plan, config.rootpath), "qa-dry-run")
-        return worker.WorkerInput(plan=plan, outcome_store=Path(os.devnull))  # no test will wait
+        config.pluginmanager.register(
+            DryRun(options, plan, config.rootpath), "qa-dry-run"
+        )
+        return worker.WorkerInput(
+            plan=plan, outcome_store=Path(os.devnull)
+        )  # no test will wait
     from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
 
     controller = Controller(config, options, plan, files)

@@ -51,7 +51,11 @@ class Calibrator:
     """The labelled items of one run. They belong to no test."""
 
     def __init__(
-        self, plan: Plan, labelled: Sequence[Labelled], judges: JudgeFactory, options: RunOptions
+        self,
+        plan: Plan,
+        labelled: Sequence[Labelled],
+        judges: JudgeFactory,
+        options: RunOptions,
     ) -> None:
         """Take the judge's measure unless that is off; that of rules always, at no cost."""
         is_offline = judges.first_model is None
@@ -60,7 +64,9 @@ class Calibrator:
         items = [item for one in labelled for item in one.items] if self.is_on else []
         self.tasks: Mapping[str, Task] = make_tasks(items, None, judges)
         """The tasks of the labelled items, by key."""
-        self._placeholder = is_offline and options.model == RECORDED and options.answers is None
+        self._placeholder = (
+            is_offline and options.model == RECORDED and options.answers is None
+        )
         self._judge = " ".join(one.name for one in judges.spec.members)
         self._selected: tuple[Labelled, ...] = ()
         self._keys: tuple[str, ...] = ()
@@ -69,7 +75,11 @@ class Calibrator:
         """Note which items are run; return the keys of the labelled ones to judge with them."""
         selected = set(keys)
         slices = {self.plan.items[key].slice.name for key in selected}
-        own = (one for one in (labels.of(slices) for labels in self.labelled) if one.graders)
+        own = (
+            one
+            for one in (labels.of(slices) for labels in self.labelled)
+            if one.graders
+        )
         self._selected = tuple(one for one in own if not one.planned_in(selected))
         measured = self._selected if self.is_on else ()
         self._keys = tuple(item.key for one in measured for item in one.items)
@@ -84,7 +94,9 @@ class Calibrator:
         if not self.is_on:
             return tuple(unmeasured(one, CALIBRATION_OFF) for one in self._selected)
         how = self._placeholder
-        return tuple(calibrate(one, outcomes, placeholder=how) for one in self._selected)
+        return tuple(
+            calibrate(one, outcomes, placeholder=how) for one in self._selected
+        )
 
     def distrusted(self) -> Iterator[str]:
         """Yield the slices whose gates stay open because nothing can measure their judge."""

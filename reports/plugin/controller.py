@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.02
 TIDY_EVERY = 500  # items
 MANY = 1_000  # items: for fewer, another process takes longer to start than it saves
-COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
+COLOURS = {
+    0: "green",
+    6: "yellow",
+}  # of the last line, by exit code; other codes are red
 TestStatus = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
 MISSED: TestStatus = ("missed", "m", ("MISSED", {"yellow": True}))
@@ -61,7 +64,11 @@ class Controller:
     """The hooks of the process that the user started."""
 
     def __init__(
-        self, config: pytest.Config, options: RunOptions, plan: Plan, files: Sequence[Path]
+        self,
+        config: pytest.Config,
+        options: RunOptions,
+        plan: Plan,
+        files: Sequence[Path],
     ) -> None:
         if not options.gates_off:
             worker.refuse_reruns(config)
@@ -88,12 +95,18 @@ class Controller:
         self.outcome_store = self._folder / "outcomes.sqlite3"
         self._distributed = bool(getattr(config.option, "tx", None))
         self._run = EngineRun(options, plan, config.rootpath, calling=not self._lists)
-        if not self._lists:  # start the engine's process, before anything here has a thread
+        if (
+            not self._lists
+        ):  # start the engine's process, before anything here has a thread
             store = self.outcome_store if self._distributed else None
             # Where the last tests may be left out, little is asked ahead of the tests.
-            may_end_early = any(getattr(config.option, name, None) for name in MAY_END_EARLY)
+            may_end_early = any(
+                getattr(config.option, name, None) for name in MAY_END_EARLY
+            )
             ahead = options.until_decided or not may_end_early
-            arrivals = self._run.open(store, config.stash.get(worker.EARLY, None), ahead=ahead)
+            arrivals = self._run.open(
+                store, config.stash.get(worker.EARLY, None), ahead=ahead
+            )
             config.add_cleanup(self._run.host.stop)
             if not self._distributed:
                 config.stash[worker.OUTCOMES] = arrivals
@@ -119,15 +132,22 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Start when the first worker knows the selected tests; all workers agree on them."""
-        if self._results.other_failures and not self._config.option.continue_on_collection_errors:
+        if (
+            self._results.other_failures
+            and not self._config.option.continue_on_collection_errors
+        ):
             self._run.host.refuse("a test module could not be collected")
         else:
             self._begin(ids)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+    def pytest_runtestloop(
+        self, session: pytest.Session
+    ) -> Generator[None, object, object]:
         """Start without xdist; wait for the judge's calibration unless the run was cut short."""
-        collected = not session.testsfailed or self._config.option.continue_on_collection_errors
+        collected = (
+            not session.testsfailed or self._config.option.continue_on_collection_errors
+        )
         if collected and not (self._distributed or self._lists):
             self._begin([item.nodeid for item in session.items])
         result = yield
@@ -145,7 +165,9 @@ class Controller:
             self._progress = Progress(planned=len(keys), started=started, priced=priced)
             self._run.start(keys)
 
-            def prepare() -> None:  # load the report's writers while replies are awaited
+            def prepare() -> (
+                None
+            ):  # load the report's writers while replies are awaited
                 import_module("reports.plugin.finish").prepare()
 
             threading.Thread(target=prepare, name="qa-end", daemon=True).start()
@@ -156,7 +178,9 @@ class Controller:
                 self._packer = Packer(self._folder)
                 self._config.add_cleanup(self._packer.close)
             host = self._run.host
-            self._display = ProgressDisplay(self._config, self._progress, lambda: host.status)
+            self._display = ProgressDisplay(
+                self._config, self._progress, lambda: host.status
+            )
             self._config.add_cleanup(self._display.stop)
             self._display.start()
 
@@ -182,7 +206,9 @@ class Controller:
             outcome = self._run.host.arrivals.outcomes.get(key)
             self._progress.add(self._plan.items[key].slice.name, outcome)
             if outcome:
-                self._results.record(key, outcome)  # while others are out, not after them
+                self._results.record(
+                    key, outcome
+                )  # while others are out, not after them
             if self._progress.done % TIDY_EVERY == 0:
                 self._forget_silent_phases()
 
@@ -194,15 +220,21 @@ class Controller:
         is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
         chars = self._config.option.reportchars
         asked_for = chars != DEFAULT_REPORT_CHARS and not set("faA").isdisjoint(chars)
-        return MISSED if is_miss and not (asked_for or self._options.gates_off) else None
+        return (
+            MISSED if is_miss and not (asked_for or self._options.gates_off) else None
+        )
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
         self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
-        by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
+        by_user = "keyboard-interrupt" in str(
+            excinfo.value
+        )  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
 
     # The end
@@ -242,7 +274,9 @@ class Controller:
             from reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
 
             names = f"{whole_run(_command(self._config))} --collect-only -q"
-            self._last_line = f"no item selected: exit {code}; all items by name: {names}"
+            self._last_line = (
+                f"no item selected: exit {code}; all items by name: {names}"
+            )
         # No report. A broken module is 1 in every mode, like a failure.
         stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
         return 1 if stopped and self._results.other_failures else code
@@ -254,7 +288,9 @@ class Controller:
         again = ", ".join(worker.rerun_settings(self._config))
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.host.arrivals.outcomes):
-            notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
+            notes.append(
+                f"{plural(untested, 'item')} graded without a test: the workers died"
+            )
         ended = SessionFacts(
             pytest_code=code,
             failures=self._results.other_failures,
@@ -273,7 +309,9 @@ class Controller:
             made = finish(self._run, self._results, ended, about, self._packer)
             self._report, self._warning = made
         except (QAError, OSError) as error:
-            code = int(pytest.ExitCode.INTERNAL_ERROR)  # not 1, a gate's FAIL: nobody saw the gates
+            code = int(
+                pytest.ExitCode.INTERNAL_ERROR
+            )  # not 1, a gate's FAIL: nobody saw the gates
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
         self._last_line = self._report.decision.line
@@ -283,10 +321,16 @@ class Controller:
         """Drop phases without output: pytest searches them for every failure."""
         reporter = self._reporter
         if reporter is not None and "" in reporter.stats:
-            kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]
+            kept = [
+                report
+                for report in reporter.stats[""]
+                if getattr(report, "sections", None)
+            ]
             reporter.stats[""] = kept
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
         """Show the slices and the gates."""
         if self._report is not None:
             from reports.plugin.finish import show_report  # noqa: PLC0415
@@ -303,7 +347,9 @@ class Controller:
         if self._last_line and (reporter := self._reporter) is not None:
             reporter.ensure_newline()
             code = self._report.decision.code if self._report else 1
-            reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
+            reporter.write_line(
+                self._last_line, bold=True, **{COLOURS.get(code, "red"): True}
+            )
             reporter.flush()
         for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
@@ -326,17 +372,25 @@ def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
     """Whether probably nothing drops a test of these files; a wrong True costs little."""
     only_first = (config.getoption("qa_limit") or "").startswith("first")
     plugins = config.pluginmanager.get_plugins()
-    folders = [Path(config.invocation_params.dir, word).resolve() for word in config.args]
-    hooks = (one for name in HOOKS for one in getattr(config.hook, name).get_hookimpls())
+    folders = [
+        Path(config.invocation_params.dir, word).resolve() for word in config.args
+    ]
+    hooks = (
+        one for name in HOOKS for one in getattr(config.hook, name).get_hookimpls()
+    )
     unknown = [one.plugin for one in hooks if not one.plugin_name.startswith(KNOWN)]
-    modules = (str(getattr(one, "__name__", "") or type(one).__module__) for one in unknown)
+    modules = (
+        str(getattr(one, "__name__", "") or type(one).__module__) for one in unknown
+    )
     return not (
         only_first
         or any(getattr(config.option, name, None) for name in NARROWING)
         or any(getattr(plugin, name, None) for plugin in plugins for name in IGNORING)
         or not all(name.startswith(KNOWN) for name in modules)
         or not all(folder.is_dir() for folder in folders)
-        or not all(_is_collected(file.parent.resolve(), folders, config) for file in files)
+        or not all(
+            _is_collected(file.parent.resolve(), folders, config) for file in files
+        )
     )
 
 
@@ -346,9 +400,13 @@ def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) 
     def matches(name: str, setting: str) -> bool:
         return any(fnmatch(name, pattern) for pattern in config.getini(setting))
 
-    above = [one for one in (home, *home.parents) if any(map(one.is_relative_to, folders))]
+    above = [
+        one for one in (home, *home.parents) if any(map(one.is_relative_to, folders))
+    ]
     plugins = config.pluginmanager.get_plugins()
-    loaded = {Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins}
+    loaded = {
+        Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins
+    }
     for one in above:
         conftest = one / "conftest.py"
         if conftest.exists() and conftest.resolve() not in loaded:  # it may drop tests

@@ -51,13 +51,17 @@ class DryRun:
 
     def __init__(self, options: RunOptions, plan: Plan, root: Path) -> None:
         # A limit needs prices, and a dry run does not.
-        self._run = run = EngineRun(replace(options, max_cost=None), plan, root, calling=False)
+        self._run = run = EngineRun(
+            replace(options, max_cost=None), plan, root, calling=False
+        )
         self._options, self._plan = options, plan
         self._tasks, self._specs = run.tasks, run.connected.specs
         self._earlier = self._baseline, _ = run.earlier
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
         prices = run.pricing.items()
-        self._prices = {text: one and one.way(batch=options.batch) for text, one in prices}
+        self._prices = {
+            text: one and one.way(batch=options.batch) for text, one in prices
+        }
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -106,7 +110,9 @@ class DryRun:
         found: dict[str, Forecast] = {}
         for task, ahead in zip(tasks, self._with_ledger(calls), strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            forecast = costs.make_forecast(ahead, self._specs, self._prices, self._prefixes)
+            forecast = costs.make_forecast(
+                ahead, self._specs, self._prices, self._prefixes
+            )
             found[name] = found.get(name, Forecast()) + forecast
         return found
 
@@ -141,9 +147,15 @@ class DryRun:
             shares = dict[str, float]()
             for dataset, clusters in self._clusters(keys):
                 shares |= chances.expected_shares(
-                    dataset, clusters, baseline=paired, discordance=differ, calibrations=known
+                    dataset,
+                    clusters,
+                    baseline=paired,
+                    discordance=differ,
+                    calibrations=known,
                 )
-            found.append((differ, {name: one for name, one in shares.items() if name in queues}))
+            found.append(
+                (differ, {name: one for name, one in shares.items() if name in queues})
+            )
         return found
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
@@ -156,8 +168,12 @@ class DryRun:
         shares, _ = chances.known_discordance(self._baseline)
         earlier = any(self._earlier)
         alike: dict[str, list[str]] = {}
-        for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
-            lines = chances.power_lines(dataset, clusters, baseline=earlier, discordances=shares)
+        for dataset, clusters in (
+            () if self._options.gates_off else self._clusters(keys)
+        ):
+            lines = chances.power_lines(
+                dataset, clusters, baseline=earlier, discordances=shares
+            )
             for line in lines:
                 gate, _, power = line.partition(": ")
                 alike.setdefault(power, []).append(gate)
@@ -170,7 +186,9 @@ class DryRun:
 
         async def outcomes(wanted: Sequence[str], recorded: Kept) -> dict[str, Outcome]:
             tasks = (self._tasks[key] for key in wanted)
-            return {task.key: await costs.known_outcome(task, recorded) for task in tasks}
+            return {
+                task.key: await costs.known_outcome(task, recorded) for task in tasks
+            }
 
         def known(wanted: Sequence[str]) -> dict[str, Outcome]:
             return self._with_ledger(partial(outcomes, wanted))
@@ -189,11 +207,17 @@ class DryRun:
             if f"{one.dataset}:{one.language}" not in known_here
         )
         # The judge's errors are known only where it was measured; a shard foretells its own end.
-        datasets = tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets)
+        datasets = tuple(
+            replace(one, judge_unmeasured=True) for one in self._plan.datasets
+        )
         alone = replace(self._plan, datasets=datasets, shard=None)
         inputs = ReportInputs.of(alone, records, tuple(elsewhere))
         facts = Facts(
-            model=self._options.model, judge=judge, session=SessionFacts(), provenance={}, run={}
+            model=self._options.model,
+            judge=judge,
+            session=SessionFacts(),
+            provenance={},
+            run={},
         )
         simulation = chances.Simulation(inputs, facts, *self._earlier)
         yield from simulation.lines(*chances.known_discordance(self._baseline))
@@ -204,7 +228,11 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"{name:<20} {items:>6} items {forecast.calls:>6} calls"
     if not forecast.calls:
         return
-    known = f"{forecast.kept:,} of them recorded (free)" if forecast.kept else "none recorded"
+    known = (
+        f"{forecast.kept:,} of them recorded (free)"
+        if forecast.kept
+        else "none recorded"
+    )
     tokens = f"about {forecast.tokens_in:,} tokens in, {forecast.tokens_out:,} out"
     if None in (forecast.cost, forecast.cached, forecast.most):
         yield f"    {known}; {tokens}; cost {part_of_cost(forecast.known)}"
@@ -223,9 +251,17 @@ def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
         yield "USD: unknown, for want of a price"
     else:
         cached = whole.cached not in (None, whole.cost)
-        less = f", {money(whole.cached or 0.0)} with the provider's cache" if cached else ""
+        less = (
+            f", {money(whole.cached or 0.0)} with the provider's cache"
+            if cached
+            else ""
+        )
         yield f"USD: about {money(whole.cost)}{less}, at most {money(whole.most)}"
-    said = [*odds[1:2], *odds[:1], "no gate decides"][0].strip().removeprefix("odds of the gates: ")
+    said = (
+        [*odds[1:2], *odds[:1], "no gate decides"][0]
+        .strip()
+        .removeprefix("odds of the gates: ")
+    )
     codes, _, model = said.partition(": ")
     yield f"odds: {codes} ({model})" if model else f"odds: {codes}"
 
@@ -237,11 +273,18 @@ def sequence_line(
     unpriced = None in (fixed.cost, *(one.cost for one in forecasts.values()))
     asked, paid = [], []
     for _, parts in (*shares, (0.0, {})):
-        asked.append(f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}")
+        asked.append(
+            f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}"
+        )
         known = fixed.known
-        known += sum(parts.get(name, 1.0) * one.known for name, one in forecasts.items())
+        known += sum(
+            parts.get(name, 1.0) * one.known for name, one in forecasts.items()
+        )
         paid.append(part_of_cost(known) if unpriced else money(known))
-    whole, less = f"{asked.pop()}, {paid.pop()}", f", {chances.either(dict.fromkeys(paid))}"
+    whole, less = (
+        f"{asked.pop()}, {paid.pop()}",
+        f", {chances.either(dict.fromkeys(paid))}",
+    )
     differ = chances.either(f"{100 * share:.2g}" for share, _ in shares)
     return (
         f"    until decided, if unchanged and {differ} % differ: about {chances.either(asked)} "
@@ -249,7 +292,9 @@ def sequence_line(
     )
 
 
-def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:
+def assumptions(
+    specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]
+) -> Iterator[str]:
     """Yield the assumptions of the estimate, the sources of prices, and unknown prices."""
     if not specs:
         return

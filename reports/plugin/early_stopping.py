@@ -40,8 +40,12 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     queues = stoppable(plan, paired=paired)
     if not any(item.slice.name in queues for item in plan.items.values()):
         without = "" if paired else " or give --baseline=RUN for those on a change"
-        what = "no slice has gates with `evidence: sequential` alone; declare them (drop: "
-        raise UsageError(f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}")
+        what = (
+            "no slice has gates with `evidence: sequential` alone; declare them (drop: "
+        )
+        raise UsageError(
+            f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}"
+        )
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
         by_queue[queues.get(item.slice.name, item.slice.name)].append(item)
@@ -90,7 +94,12 @@ class EarlyStopping:
         baselines: Sequence[Baseline | None],
         ahead: int,
     ) -> None:
-        self._plan, self._judge, self._baselines, self._ahead = plan, judge, baselines, ahead
+        self._plan, self._judge, self._baselines, self._ahead = (
+            plan,
+            judge,
+            baselines,
+            ahead,
+        )
         self._calibrator = copy(calibrator)  # with a selection of its own
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
@@ -104,10 +113,14 @@ class EarlyStopping:
     def select(self, keys: Collection[str]) -> None:
         """Note which planned items are asked at all."""
         chosen = set(keys)
-        self._selected = [item for key, item in self._plan.items.items() if key in chosen]
+        self._selected = [
+            item for key, item in self._plan.items.items() if key in chosen
+        ]
         self._calibrator.select([item.key for item in self._selected])
         self._queues = defaultdict[str, list[str]](list)
-        self._firsts = Counter[str]()  # items of a queue, from its first on, that have all ended
+        self._firsts = Counter[
+            str
+        ]()  # items of a queue, from its first on, that have all ended
         self._places: dict[str, int] = {}
         for item in (one for one in self._selected if one.slice.name in self._queue_of):
             queue = self._queues[self._queue_of[item.slice.name]]
@@ -123,7 +136,9 @@ class EarlyStopping:
         while ended < len(queue) and queue[ended] in self._ended:
             ended += 1
         self._firsts[name] = ended
-        return self._places[key] < ended + min(self._ahead, max(MIN_IN_HAND, ended // 8))
+        return self._places[key] < ended + min(
+            self._ahead, max(MIN_IN_HAND, ended // 8)
+        )
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note an item's outcome; return the keys that need no longer be asked."""
@@ -132,7 +147,9 @@ class EarlyStopping:
         if item is not None:
             self._ended[item.key] = make_record(item, outcome)
         if self._watched is None:
-            labelled = (one.key for one in self._selected if not one.slice.kind.answered)
+            labelled = (
+                one.key for one in self._selected if not one.slice.kind.answered
+            )
             measured = self._calibrator.is_complete(self._outcomes)
             if not (measured and all(key in self._ended for key in labelled)):
                 return ()
@@ -141,22 +158,34 @@ class EarlyStopping:
             one.advance(self._ended)
         unneeded: list[str] = []
         for slice_ in (one for one in self._slices if one.name not in self._decided):
-            about = ((one, [side.slice_.name for side in one.gate.sides]) for one in self._watched)
+            about = (
+                (one, [side.slice_.name for side in one.gate.sides])
+                for one in self._watched
+            )
             own = [one for one, names in about if slice_.name in names]
             if own and all(one.is_over for one in own):  # it has just been decided
                 self._decided.add(slice_.name)
-                mine = (one.key for one in self._selected if one.slice.name == slice_.name)
+                mine = (
+                    one.key for one in self._selected if one.slice.name == slice_.name
+                )
                 unneeded += (key for key in mine if key not in self._ended)
         return unneeded
 
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""
         records = (
-            make_record(one, stopped(one.key)) if one.slice.kind.answered else self._ended[one.key]
+            make_record(one, stopped(one.key))
+            if one.slice.kind.answered
+            else self._ended[one.key]
             for one in self._selected
         )
-        inputs = ReportInputs.of(self._plan, records, self._calibrator.calibrations(self._outcomes))
-        asked, samples = Counter(one.slice.name for one in self._selected), self._plan.samples
+        inputs = ReportInputs.of(
+            self._plan, records, self._calibrator.calibrations(self._outcomes)
+        )
+        asked, samples = (
+            Counter(one.slice.name for one in self._selected),
+            self._plan.samples,
+        )
         every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
                     if asked[name])  # fmt: skip
         for gate in sequences(inputs, self._judge, self._baselines):

@@ -53,7 +53,9 @@ def finish(
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
-        unreached = next((kind for kind in USED_UP if kind in run.host.status.stops), "")
+        unreached = next(
+            (kind for kind in USED_UP if kind in run.host.status.stops), ""
+        )
         unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.host.arrivals.outcomes, unreached)
@@ -69,7 +71,9 @@ def finish(
         unread = ""
         with ExitStack() as stack:
             transcripts = None
-            if not options.no_transcripts and any(record.calls for record in report.records):
+            if not options.no_transcripts and any(
+                record.calls for record in report.records
+            ):
                 try:
                     opened = stack.enter_context(Ledger(options.ledger, read_only=True))
                     transcripts = of_ledger(opened)
@@ -95,14 +99,21 @@ def _facts(
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     stops, usages = status.stops, [one.usage for one in outcomes.values()]
-    known = sum(one.known for one in usages) if any(one.cost is None for one in usages) else None
+    known = (
+        sum(one.known for one in usages)
+        if any(one.cost is None for one in usages)
+        else None
+    )
     session = replace(
         ended,
         gates_off=options.gates_off,
         cause=next((why for kind, why in stops.items() if kind not in USED_UP), ""),
         left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
         one_shard=plan.shard is not None,
-        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, outcomes, known)),
+        notes=(
+            *(f"{WARNING}{one}" for one in ended.notes),
+            *_notes(run, outcomes, known),
+        ),
     )
     spent = {"requests": status.requests, "spent": run.spent}
     spent |= {} if known is None else {"known_cost": known}
@@ -159,7 +170,11 @@ def _notes(run: EngineRun, outcomes: Outcomes, known: float | None) -> Iterator[
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
     """Return ``link``: the address of the CI run that keeps the report; empty outside CI."""
     server, repository, run = (environment.get(name, "") for name in _GITHUB_RUN)
-    found = f"{server}/{repository}/actions/runs/{run}" if server and repository and run else ""
+    found = (
+        f"{server}/{repository}/actions/runs/{run}"
+        if server and repository and run
+        else ""
+    )
     found = found or environment.get("CI_JOB_URL", "")  # GitLab's
     return {"link": found} if found else {}
 
@@ -173,7 +188,9 @@ def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
 # The terminal
 
 
-def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
+def show_report(
+    reporter: pytest.TerminalReporter, report: Report, folder: Path
+) -> None:
     """Write gates, what broke, notes and the path; under ``-v`` also slices, and every note."""
     verbosity = reporter.config.option.verbose
     if verbosity > 0:
@@ -205,7 +222,11 @@ def slice_lines(slices: Iterable[SliceSummary]) -> list[str]:
         counts = one.counts
         partial = "  PARTIAL" if one.partial else ""
         drawn = [f"sample: {one.sample.text}"] if one.sample else []
-        drawn += [f"{counts.stopped:,} stopped: decided without them"] if counts.stopped else []
+        drawn += (
+            [f"{counts.stopped:,} stopped: decided without them"]
+            if counts.stopped
+            else []
+        )
         lines.append(
             f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} right"
             f" {counts.failed:>6} missed {counts.error:>5} error {counts.missing:>5} missing"

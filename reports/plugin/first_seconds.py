@@ -24,7 +24,9 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _say(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _say(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return
@@ -35,7 +37,10 @@ def _say(kind: type[BaseException], error: BaseException, trace: TracebackType |
 
 def take_over(handler: Handler = interrupt) -> None:
     """Give SIGINT to this handler, unless somebody else handles it."""
-    if WORKER in os.environ or threading.current_thread() is not threading.main_thread():
+    if (
+        WORKER in os.environ
+        or threading.current_thread() is not threading.main_thread()
+    ):
         return
     if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupt):
         signal.signal(signal.SIGINT, handler)

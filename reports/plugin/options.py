@@ -86,7 +86,9 @@ def _read(name: str, text: str, pattern: str, needed: str) -> re.Match[str]:
 def read_whole(name: str, text: str, low: int = 1) -> int:
     """Return a whole number of at most nine digits, and of at least ``low``: 0 or 1."""
     pattern = "(?=0*[1-9])[0-9]{1,9}" if low else "[0-9]{1,9}"
-    return int(_read(name, text.strip(), pattern, f"a whole number of at least {low}")[0])
+    return int(
+        _read(name, text.strip(), pattern, f"a whole number of at least {low}")[0]
+    )
 
 
 def _amount(name: str, text: str) -> float:
@@ -187,9 +189,14 @@ def declare_options(parser: pytest.Parser, given: Iterable[object]) -> None:
     ours = [f"--{name}" for name in NAMES]
     words = (str(argument).partition("=")[0] for argument in given)
     odd = [word for word in words if word.startswith("--") and word not in ours]
-    near = (get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7) for word in odd)
+    near = (
+        get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7)
+        for word in odd
+    )
     if meant := dict.fromkeys(name for close in near for name in close):
-        parser.extra_info["did you mean"] = ", ".join(meant)  # shown with a usage error only
+        parser.extra_info["did you mean"] = ", ".join(
+            meant
+        )  # shown with a usage error only
 
 
 def declare(add: Callable[..., object]) -> None:
@@ -238,10 +245,14 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
     """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(option)
 
-    def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
+    def value(
+        name: str, read: Callable[[str, str], Any], default: object = None
+    ) -> Any:
         return read(name, given[name]) if name in given else default
 
-    def path(name: str, find: Callable[[str, Path], Path] = lambda text, here: here / text) -> Any:
+    def path(
+        name: str, find: Callable[[str, Path], Path] = lambda text, here: here / text
+    ) -> Any:
         return find(given[name], here) if name in given else None
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
@@ -252,7 +263,9 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
         here=here,
         choice=choice,
         model=RECORDED if rejudges else model,
-        answers=find_run(model.removeprefix(f"{RECORDED}:"), here) if rejudges else None,
+        answers=find_run(model.removeprefix(f"{RECORDED}:"), here)
+        if rejudges
+        else None,
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         calibration=value("calibration", _labels),
@@ -278,9 +291,17 @@ def shares(options: RunOptions) -> list[str]:
     """Return a line that says which part of the run's limits a shard has; none for a run."""
     if options.choice.shard is None:
         return []
-    limits = {name: getattr(options, name) for name in ("concurrency", "rpm", "max_cost")}
-    said = [f"--{name.replace('_', '-')} {most:.12g}" for name, most in limits.items() if most]
-    return [f"shard {options.choice.shard.held[0]} of {options.choice.shard.of}: {', '.join(said)}"]
+    limits = {
+        name: getattr(options, name) for name in ("concurrency", "rpm", "max_cost")
+    }
+    said = [
+        f"--{name.replace('_', '-')} {most:.12g}"
+        for name, most in limits.items()
+        if most
+    ]
+    return [
+        f"shard {options.choice.shard.held[0]} of {options.choice.shard.of}: {', '.join(said)}"
+    ]
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:
@@ -290,7 +311,9 @@ def _choice(given: Mapping[str, Any], here: Path) -> Selection:
     return Selection(
         items=_slice_files("items", given.get("items", ()), here),
         prompts=_slice_files("prompt", given.get("prompt", ()), here),
-        languages=tuple(filter(None, map(str.strip, given.get("languages", "").split(",")))),
+        languages=tuple(
+            filter(None, map(str.strip, given.get("languages", "").split(",")))
+        ),
         shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=read_whole("seed", given.get("seed", "0"), low=0),
         repeats=read_whole("repeats", given.get("repeats", "1")),
@@ -317,7 +340,9 @@ def _given(option: Callable[[str], Any]) -> dict[str, Any]:
         if one in given and other in given:
             raise UsageError(f"--{one}: {why}")
     if "batch-wait" in given and "batch" not in given:
-        raise UsageError("--batch-wait: does nothing without --batch; add it, or leave this out")
+        raise UsageError(
+            "--batch-wait: does nothing without --batch; add it, or leave this out"
+        )
     return given
 
 
@@ -334,7 +359,9 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     files = set(filter(Path.is_file, near))
     for path in paths:
         for folder, names, inside in os.walk(path):
-            passed = {one for one in _SKIPPED if not Path(folder, one, DATASET_FILE).is_file()}
+            passed = {
+                one for one in _SKIPPED if not Path(folder, one, DATASET_FILE).is_file()
+            }
             names[:] = [name for name in names if name[0] != "." and name not in passed]
             files |= {Path(folder) / DATASET_FILE} if DATASET_FILE in inside else set()
     every = {file.resolve() for file in files}
@@ -343,20 +370,30 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
         if not file.is_relative_to(root.resolve()):
             what = "an option's path stood as a word of its own"
             advice = "write --option=PATH, or give --rootdir"
-            raise UsageError(f"rootdir is {root}, but {file} lies outside it: {what}; {advice}")
+            raise UsageError(
+                f"rootdir is {root}, but {file} lies outside it: {what}; {advice}"
+            )
     return found
 
 
-def labelled_files(folders: Iterable[Path], items: SliceFiles, root: Path) -> Iterator[Path]:
+def labelled_files(
+    folders: Iterable[Path], items: SliceFiles, root: Path
+) -> Iterator[Path]:
     """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
 
     They stand in, below or next to the run's folders, or with a file of ``--items``; no attacks.
     """
     root = root.resolve()
     homes = {folder.resolve() for folder in folders}
-    places = {home.parent if home.parent.is_relative_to(root) else home for home in homes}
+    places = {
+        home.parent if home.parent.is_relative_to(root) else home for home in homes
+    }
     given = {path.parent.resolve() for path in items.values()}
-    places |= {one for one in given if one.is_relative_to(root) and (one / DATASET_FILE).is_file()}
+    places |= {
+        one
+        for one in given
+        if one.is_relative_to(root) and (one / DATASET_FILE).is_file()
+    }
     for path in dataset_files(map(str, sorted(places)), root, root):
         try:
             values = load_settings(path).values
@@ -388,28 +425,44 @@ def _has_attacks(folder: Path) -> bool:
         return False
 
 
-def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> tuple[str, ...]:
+def check_collected(
+    config: pytest.Config, plan: Plan, found: Collection[str]
+) -> tuple[str, ...]:
     """Return the slices that paths and ``-m`` choose, but of which no test is left.
 
     A labelled data set without a test measures the judge of others. Raises UsageError for a data
     set under one of the run's folders without a test, where no option leaves any out.
     """
     by_hand, given = (
-        any(getattr(config.option, name, None) for name in names) for names in (BY_HAND, CHOOSING)
+        any(getattr(config.option, name, None) for name in names)
+        for names in (BY_HAND, CHOOSING)
     )
     if not by_hand and (given or config.option.pyargs):
         return ()
     named = named_paths(config.args, Path(config.invocation_params.dir))
-    asked, left_out, lost = {plan.items[key].slice.name for key in found}, dict[str, None](), []
+    asked, left_out, lost = (
+        {plan.items[key].slice.name for key in found},
+        dict[str, None](),
+        [],
+    )
     for one in plan.datasets:
-        labels = not one.kind.answered and not any(part.attacks for part in one.slices.values())
-        home, slices = one.folder.resolve(), [item.slice.name for item in plan.tests(one)]
+        labels = not one.kind.answered and not any(
+            part.attacks for part in one.slices.values()
+        )
+        home, slices = (
+            one.folder.resolve(),
+            [item.slice.name for item in plan.tests(one)],
+        )
         is_under = any(home.is_relative_to(path) for path in named)
-        if (labels and found) or not (is_under or home in [path.parent for path in named]):
+        if (labels and found) or not (
+            is_under or home in [path.parent for path in named]
+        ):
             continue
         left_out |= dict.fromkeys(name for name in slices if name not in asked)
         if slices and is_under and asked.isdisjoint(slices):
-            lost.append(f'{one.folder / DATASET_FILE}: no test with @pytest.mark.qa("{one.name}")')
+            lost.append(
+                f'{one.folder / DATASET_FILE}: no test with @pytest.mark.qa("{one.name}")'
+            )
     if lost and not by_hand:
         where = "add its test module (test_*.py), or leave it out by path or -m"
         raise pytest.UsageError(harmless(f"{', '.join(lost)} was collected; {where}"))

@@ -31,7 +31,9 @@ LOG_REPEATS = 30  # times that an unchanged line is left out: some CI kills sile
 _MOST_LINES = 3  # of one text
 _ERASE_BELOW = b"\x1b[J"
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-STREAM = "_file"  # where pytest's TerminalWriter keeps its stream; there is no public way
+STREAM = (
+    "_file"  # where pytest's TerminalWriter keeps its stream; there is no public way
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +73,10 @@ class Progress:
 
     def block(self, now: float, status: Status) -> list[str]:
         """Return the same in parts: how far; the slices; what went wrong or is waited for."""
-        shares = [f"{name} {passed / n:.2f}" for name, (passed, n) in sorted(self.graded.items())]
+        shares = [
+            f"{name} {passed / n:.2f}"
+            for name, (passed, n) in sorted(self.graded.items())
+        ]
         counted = {"ungraded": self.ungraded, "retried": status.retried}
         troubles = [
             f"{what}: {', '.join(f'{kind} {n:,}' for kind, n in sorted(counts.items()))}"
@@ -93,7 +98,9 @@ class Progress:
         seconds, recent = max(now - then, 1e-9), self.done - done
         items, price = recent / seconds, (self.spent - spent) / max(recent, 1)
         left = self.planned - self.done
-        parts = [f"{self.done:,}/{self.planned:,} ({self.done / max(self.planned, 1):.0%})"]
+        parts = [
+            f"{self.done:,}/{self.planned:,} ({self.done / max(self.planned, 1):.0%})"
+        ]
         if left and items:
             s = left / items
             unit = f"{s / 60:.0f} min" if s < 6000 else f"{s / 3600:.1f} h"
@@ -115,12 +122,17 @@ class ProgressDisplay:
     ) -> None:
         self._progress = progress
         self._status = status
-        shows = config.pluginmanager.has_plugin("terminalreporter") and config.option.verbose >= 0
+        shows = (
+            config.pluginmanager.has_plugin("terminalreporter")
+            and config.option.verbose >= 0
+        )
         self._writer: Any = config.get_terminal_writer() if shows else None
         self._descriptor: int | None = None
         with suppress(AttributeError, OSError, ValueError):  # some streams have none
             self._descriptor = os.dup(getattr(self._writer, STREAM).fileno())
-        shared = config.option.capture == "no" or config.option.usepdb or config.option.trace
+        shared = (
+            config.option.capture == "no" or config.option.usepdb or config.option.trace
+        )
         plain = os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb"
         terminal = self._descriptor is not None and os.isatty(self._descriptor)
         self._live = terminal and not (shared or plain)  # nobody else writes to it
@@ -153,8 +165,13 @@ class ProgressDisplay:
         if self._screen is None or self._descriptor is None:
             return
         size, one = os.get_terminal_size(self._descriptor), self._progress
-        texts, share = one.block(time.monotonic(), self._status()), one.done / max(one.planned, 1)
-        lines = block_lines(texts, share, size.columns - 1, colour=bool(self._writer.hasmarkup))
+        texts, share = (
+            one.block(time.monotonic(), self._status()),
+            one.done / max(one.planned, 1),
+        )
+        lines = block_lines(
+            texts, share, size.columns - 1, colour=bool(self._writer.hasmarkup)
+        )
         self._screen.show(lines if size.lines > len(lines) + 1 else ())
 
     def _log(self) -> None:
@@ -162,7 +179,10 @@ class ProgressDisplay:
             return
         line = self._progress.line(time.monotonic(), self._status())
         before, repeats = self._logged
-        self._logged = (line, repeats + 1 if line == before and repeats < LOG_REPEATS else 0)
+        self._logged = (
+            line,
+            repeats + 1 if line == before and repeats < LOG_REPEATS else 0,
+        )
         if self._logged[1]:
             return
         start = "\n" if self._writer.width_of_current_line else ""
@@ -240,7 +260,9 @@ def column_after(column: int, text: str) -> int:
     return cell_len(line) + (0 if newline else column)
 
 
-def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool) -> list[str]:
+def block_lines(
+    texts: Sequence[str], share: float, width: int, *, colour: bool
+) -> list[str]:
     """Return the lines of a block, cut to ``width``; with a bar if the first has room for it."""
     from rich.cells import cell_len  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
@@ -249,7 +271,9 @@ def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool)
     from rich.text import Text  # noqa: PLC0415
 
     system: Any = {"force_terminal": True, "legacy_windows": False}
-    console = Console(width=max(width, 20), color_system="standard" if colour else None, **system)
+    console = Console(
+        width=max(width, 20), color_system="standard" if colour else None, **system
+    )
     head, *rest = texts
     grid = Table.grid(padding=(0, 1))
     room = min(20, console.width - cell_len(head) - len("qa  "))
@@ -259,7 +283,9 @@ def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool)
         console.print(grid, end="")
         for text in rest:
             for line in textwrap.wrap(text, console.width - 3)[:_MOST_LINES]:
-                console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
+                console.print(
+                    Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis"
+                )
     return captured.get().rstrip("\n").split("\n")
 
 

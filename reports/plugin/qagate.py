@@ -15,7 +15,10 @@ import pytest
 PACKAGES = ("cases", "evaluators", "reports")
 HOME = next(
     folder
-    for folder in (*Path(__file__).resolve().parents, *map(Path, sys.path))  # a checkout's install
+    for folder in (
+        *Path(__file__).resolve().parents,
+        *map(Path, sys.path),
+    )  # a checkout's install
     if all((folder / name / "__init__.py").is_file() for name in PACKAGES)
 )
 NOTE = """\
@@ -27,7 +30,9 @@ def come_first() -> None:
     """Import our packages before others of their names; raises pytest.UsageError if too late."""
     for name in PACKAGES:
         before = sys.modules.get(name)
-        where = list(getattr(before, "__path__", ())) or [getattr(before, "__file__", None)]
+        where = list(getattr(before, "__path__", ())) or [
+            getattr(before, "__file__", None)
+        ]
         if before is not None and Path(str(where[0])).resolve() != HOME / name:
             raise pytest.UsageError(
                 f"another package named {name!r} is in the way of qagate's own: {where[0]}; rename "

@@ -17,7 +17,11 @@ from reports.verdict.assemble import Facts
 Name = tuple[str | int, ...]
 """Data set, language, repeat, and the id of an item or its question and context."""
 Answers = Mapping[Name, Record]
-_ALL: dict[str, Any] = {"limit": None, "seed": 0, "repeats": 1}  # the sample of a run without one
+_ALL: dict[str, Any] = {
+    "limit": None,
+    "seed": 0,
+    "repeats": 1,
+}  # the sample of a run without one
 
 
 def planned(
@@ -31,11 +35,17 @@ def planned(
     choice = replace(options.choice, first=None, **drawn)
     plan, before = make_plan(files, choice, labelled), _answers(earlier)
     present = {item.slice.name for item in plan.items.values()}
-    if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - present):
+    if lost := sorted(
+        {f"{one.dataset}:{one.language}" for one in earlier.records} - present
+    ):
         what = "name the paths of all its data sets, as no part of a run may be chosen"
-        raise UsageError(f"{earlier.path} also has answers of {', '.join(lost)}; {what}")
+        raise UsageError(
+            f"{earlier.path} also has answers of {', '.join(lost)}; {what}"
+        )
     items = {
-        key: replace(item, case=replace(item.case, recorded=old.answer if old else None))
+        key: replace(
+            item, case=replace(item.case, recorded=old.answer if old else None)
+        )
         for key, item in plan.items.items()
         for old in [_old(item, before)]
         if item.slice.kind.answered
@@ -59,12 +69,21 @@ def ended(
                 cost=old.answer_cost,
             )
             found[key] = replace(one, model=old.model, answering=taken)
-    present = {name for item in plan.items.values() for name in _names(item.case, item.repeat)}
-    removed = (one for one in earlier.records if present.isdisjoint(_names(one, one.repeat)))
-    note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
+    present = {
+        name for item in plan.items.values() for name in _names(item.case, item.repeat)
+    }
+    removed = (
+        one for one in earlier.records if present.isdisjoint(_names(one, one.repeat))
+    )
+    note = (
+        f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
+    )
     origin, slices = inner(earlier.run, "provenance"), {}
     for name, part in inner(facts.provenance, "slices").items():
-        slices[name] = {**part, "prompt": inner(origin, "slices", name).get("prompt", "")}
+        slices[name] = {
+            **part,
+            "prompt": inner(origin, "slices", name).get("prompt", ""),
+        }
     provenance = {
         **facts.provenance,
         "model": earlier.run.get("model"),
@@ -79,7 +98,11 @@ def ended(
 
 
 def _answers(earlier: Baseline) -> Answers:
-    return {name: one for one in reversed(earlier.records) for name in _names(one, one.repeat)}
+    return {
+        name: one
+        for one in reversed(earlier.records)
+        for name in _names(one, one.repeat)
+    }
 
 
 def _names(one: Record | Case, repeat: int) -> tuple[Name, Name]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Plan, Shards
 from cases.tasks import make_tasks
-from evaluators.core import LEXICAL, RECORDED, Model, PanelSpec, UsageError, parse_judges
+from evaluators.core import (
+    LEXICAL,
+    RECORDED,
+    Model,
+    PanelSpec,
+    UsageError,
+    parse_judges,
+)
 from evaluators.judges.ensemble import ADJUDICATIONS_FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.judges.lexical.tables import own_files
@@ -34,7 +41,9 @@ if TYPE_CHECKING:
     from reports.run.baseline import Baseline
     from reports.run.evidence import AuditPlan
 
-WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
+WINDOW_PER_CALL = (
+    4  # how far ahead of the tests the engine may work, per call in flight
+)
 SMALLEST_WINDOW = 64
 LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are collected
 # Under way until one has an outcome: so little is paid for if the judge's key is wrong.
@@ -52,10 +61,14 @@ class EngineRun:
     host: EngineHandle
     """The opened engine."""
 
-    def __init__(self, options: RunOptions, plan: Plan, root: Path, *, calling: bool) -> None:
+    def __init__(
+        self, options: RunOptions, plan: Plan, root: Path, *, calling: bool
+    ) -> None:
         self.options, self.plan = options, plan
         self.earlier = _earlier_runs(options)
-        self.connected = connect_models(options, needs_key=calling and not options.replay)
+        self.connected = connect_models(
+            options, needs_key=calling and not options.replay
+        )
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
         model, judges = self.connected.model, self.connected.judges
         self.tasks: Mapping[str, Task] = make_tasks(
@@ -64,7 +77,9 @@ class EngineRun:
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
-        self.calibrator = Calibrator(plan, find_labelled(options, plan, root), judges, options)
+        self.calibrator = Calibrator(
+            plan, find_labelled(options, plan, root), judges, options
+        )
         self._stopping: Stopping | None = None
         if options.until_decided:
             from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
@@ -72,10 +87,14 @@ class EngineRun:
             # Items under way when a slice is decided are paid for: at most twice as many as calls.
             ahead = 1 if options.replay else 2 * options.concurrency
             judge = " ".join(options.judges)
-            self._stopping = EarlyStopping(plan, self.calibrator, judge, self.earlier, ahead)
+            self._stopping = EarlyStopping(
+                plan, self.calibrator, judge, self.earlier, ahead
+            )
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
-        self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
+        self._session = CallSession(
+            models, self.connected.specs, settings, find_detour=find
+        )
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._has_tests = False
@@ -92,8 +111,14 @@ class EngineRun:
         rules = [one.rules for one in parse_judges(self.options.judges).members]
         own = own_files() if LEXICAL in rules else {}
         return {
-            **{text: dict(model.identity) for text, model in self.connected.models.items()},
-            **{f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]} for name in own},
+            **{
+                text: dict(model.identity)
+                for text, model in self.connected.models.items()
+            },
+            **{
+                f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]}
+                for name in own
+            },
         }
 
     def open(
@@ -167,7 +192,9 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     """Return a run's models and judges; ``needs_key`` False reads no key. Raises UsageError."""
     judges = parse_judges(options.judges)
     answers = options.model != RECORDED
-    needed = answers or judges.models() or options.models  # a file is checked, needed or not
+    needed = (
+        answers or judges.models() or options.models
+    )  # a file is checked, needed or not
     catalogue = load_catalogue(own=options.models) if needed else {}
     if shard := options.choice.shard:
         catalogue = {name: _of_shard(spec, shard) for name, spec in catalogue.items()}
@@ -175,7 +202,10 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     judging = resolve_judges(judges, catalogue)
     _check(options, answering, judges, judging)
     check_panel(judges, judging)
-    specs = {spec.text: spec for spec in (*([answering] if answering else []), *judging.values())}
+    specs = {
+        spec.text: spec
+        for spec in (*([answering] if answering else []), *judging.values())
+    }
     models = {
         text: connect(spec, require_key(spec, options.key_names) if needs_key else None)
         for text, spec in specs.items()
@@ -184,7 +214,9 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     factory = JudgeFactory(spec=judges, models=own, specs=judging, seed=seed)
     model = models[answering.text] if answering else None
     replaced = replaced_entries(options.models)
-    return RunModels(model=model, judges=factory, models=models, specs=specs, replaced=replaced)
+    return RunModels(
+        model=model, judges=factory, models=models, specs=specs, replaced=replaced
+    )
 
 
 def _of_shard(spec: Spec, shard: Shards) -> Spec:
@@ -194,21 +226,34 @@ def _of_shard(spec: Spec, shard: Shards) -> Spec:
 
 
 def _check(
-    options: RunOptions, answering: Spec | None, judges: PanelSpec, judging: dict[str, Spec]
+    options: RunOptions,
+    answering: Spec | None,
+    judges: PanelSpec,
+    judging: dict[str, Spec],
 ) -> None:
     if answering is None and options.choice.prompts:
-        raise UsageError("--prompt: the recorded answers need no prompt; name a --model")
+        raise UsageError(
+            "--prompt: the recorded answers need no prompt; name a --model"
+        )
     for one in judges.members:
-        same = answering and one.model and address(answering) == address(judging[one.model])
+        same = (
+            answering
+            and one.model
+            and address(answering) == address(judging[one.model])
+        )
         if same and not options.allow_self_judge:
             what = "is the model under test; name another judge, or give --allow-self-judge"
             raise UsageError(f"--judge {one.name} {what}")
 
 
-def _verdicts_by_people(options: RunOptions, plan: Plan) -> "tuple[Adjudications, AuditPlan]":
+def _verdicts_by_people(
+    options: RunOptions, plan: Plan
+) -> "tuple[Adjudications, AuditPlan]":
     """Return people's verdicts, and which pairs they were to look at. Raises UsageError."""
     folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
-    files = [one for folder in folders if (one := folder / ADJUDICATIONS_FILE).is_file()]
+    files = [
+        one for folder in folders if (one := folder / ADJUDICATIONS_FILE).is_file()
+    ]
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
         return {}, {}
@@ -246,11 +291,16 @@ def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
     from evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
     from evaluators.batches.waves import BatchSettings  # noqa: PLC0415
 
-    return find_batches(BatchSettings(wait=options.batch_wait) if options.batch else None, caller)
+    return find_batches(
+        BatchSettings(wait=options.batch_wait) if options.batch else None, caller
+    )
 
 
 def _make(
-    tasks: dict[str, Task], session: CallSession, stopping: Stopping | None, writer: OutcomeWriter
+    tasks: dict[str, Task],
+    session: CallSession,
+    stopping: Stopping | None,
+    writer: OutcomeWriter,
 ) -> Engine:
     """Return the engine, in the process where it works: an open ledger cannot be sent there."""
     settings = session.settings

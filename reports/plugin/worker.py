@@ -41,7 +41,9 @@ class WorkerInput:
 
 WORKER_INPUT = pytest.StashKey[WorkerInput]()
 OUTCOMES = pytest.StashKey[OutcomeSource]()
-EARLY = pytest.StashKey[Any]()  # the controller's engine, if it began before the plan was made
+EARLY = pytest.StashKey[
+    Any
+]()  # the controller's engine, if it began before the plan was made
 
 
 class NoVerdictError(QAError):
@@ -68,9 +70,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         known = ", ".join(one.name for one in given.plan.datasets)
         what = f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
         raise pytest.Collector.CollectError(what)
-    marks = {one: (getattr(pytest.mark, name), getattr(pytest.mark, one)) for one in dataset.slices}
+    marks = {
+        one: (getattr(pytest.mark, name), getattr(pytest.mark, one))
+        for one in dataset.slices
+    }
     items = given.plan.tests(dataset)
-    cases = [pytest.param(one, id=one.key, marks=marks[one.slice.language]) for one in items]
+    cases = [
+        pytest.param(one, id=one.key, marks=marks[one.slice.language]) for one in items
+    ]
     metafunc.parametrize("qa_item", cases)
 
 
@@ -112,14 +119,18 @@ class Verdicts:
         if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
             return
         stash = item.config.stash
-        if OUTCOMES not in stash:  # an xdist worker, which the controller cannot give them
+        if (
+            OUTCOMES not in stash
+        ):  # an xdist worker, which the controller cannot give them
             stash[OUTCOMES] = OutcomeReader(stash[WORKER_INPUT].outcome_store)
             item.config.add_cleanup(stash[OUTCOMES].close)
         try:
             outcome = stash[OUTCOMES].wait(planned.key)
         except EngineLostError as error:
             message = str(error)
-            outcome = Outcome(key=planned.key, state="error", kind="engine_lost", message=message)
+            outcome = Outcome(
+                key=planned.key, state="error", kind="engine_lost", message=message
+            )
         self._outcome = outcome
         if outcome.state in SKIPPED:
             pytest.skip(f"{outcome.state.upper()} ({outcome.kind}): {outcome.message}")
@@ -147,7 +158,10 @@ def _copied(value: T) -> T:
 
 
 def _report(
-    item: pytest.Item, call: pytest.CallInfo[None], planned: PlannedItem, outcome: Outcome
+    item: pytest.Item,
+    call: pytest.CallInfo[None],
+    planned: PlannedItem,
+    outcome: Outcome,
 ) -> pytest.TestReport:
     """Return the report of one phase; its ``qa`` says miss, error, missing or stopped."""
     from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # a quick start
@@ -155,7 +169,11 @@ def _report(
     error, word, text = call.excinfo.value if call.excinfo else None, "", ""
     if isinstance(error, NoVerdictError):
         word, text = "error", error_lines(planned, outcome)
-    elif call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+    elif (
+        call.when == "call"
+        and isinstance(error, AssertionError)
+        and outcome.state == "failed"
+    ):
         word, text = "miss", miss_lines(planned, outcome)
     if word:  # without the traceback, which is slow to make
         call = copy(call)
@@ -166,7 +184,9 @@ def _report(
     elif report.skipped and outcome.state in SKIPPED:
         word = outcome.state
     if word:
-        report.__dict__["qa"] = word  # xdist carries every plain attribute to the controller
+        report.__dict__["qa"] = (
+            word  # xdist carries every plain attribute to the controller
+        )
     return report
 
 
@@ -205,7 +225,9 @@ class WorkerHooks:
         """Pack a worker's report into one value, as execnet is slow with many; xdist adds a few."""
         data = yield
         is_worker = hasattr(config, "workerinput")
-        return {PACKED: pickle.dumps(data, pickle.HIGHEST_PROTOCOL)} if is_worker else data
+        return (
+            {PACKED: pickle.dumps(data, pickle.HIGHEST_PROTOCOL)} if is_worker else data
+        )
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> None:
@@ -292,7 +314,10 @@ class SessionResults:
 
         known = self._records.get(key)
         if known is None or known[0] is not outcome:
-            known = self._records[key] = outcome, make_record(self._plan.items[key], outcome)
+            known = self._records[key] = (
+                outcome,
+                make_record(self._plan.items[key], outcome),
+            )
         return known[1]
 
     @pytest.hookimpl(optionalhook=True)
@@ -316,12 +341,16 @@ class SessionResults:
             self._deaths[key] += 1
         if self._deaths[key] == 1:
             report.outcome = "rerun"  # type: ignore[assignment]
-            with suppress(NotImplementedError):  # loadfile and similar schedulers do it themselves
+            with suppress(
+                NotImplementedError
+            ):  # loadfile and similar schedulers do it themselves
                 sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
 
     def untested(self, outcomes: Mapping[str, Outcome]) -> int:
         """Return how many items have a verdict but no test, as their workers died."""
-        lost = [key for key in self.planned if key in outcomes and key not in self._ended]
+        lost = [
+            key for key in self.planned if key in outcomes and key not in self._ended
+        ]
         return len(lost) if self._deaths else 0
 
     def final(self, outcomes: Mapping[str, Outcome], reason: str) -> dict[str, Outcome]:
@@ -341,7 +370,11 @@ class SessionResults:
             elif outcome is None and word == "missing":
                 why = "the engine stopped before this item"
             elif outcome is None:
-                state, kind, why = "error", "engine_lost", "the engine posted no outcome"
+                state, kind, why = (
+                    "error",
+                    "engine_lost",
+                    "the engine posted no outcome",
+                )
             lost = Outcome(key=key, state=state, kind=kind, message=why)
             found[key] = outcome if outcome and not why else lost
         return found

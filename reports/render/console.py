@@ -40,12 +40,18 @@ def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
 
 def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
     """Return a gate's line, to stand behind its verdict, and why; not if it surely passes."""
-    value = words.signed(gate.estimate) if gate.threshold.paired else gate.estimate.text()
+    value = (
+        words.signed(gate.estimate) if gate.threshold.paired else gate.estimate.text()
+    )
     title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
     title = ", ".join(filter(None, [title, gate.pairs, gate.needs]))
     if gate.state == "PASS" and gate.worst == gate.best:
         return [title]
-    reason = gate.reason.replace(REVIEW, f"qagate review {folder}") if folder else gate.reason
+    reason = (
+        gate.reason.replace(REVIEW, f"qagate review {folder}")
+        if folder
+        else gate.reason
+    )
     return [title, *wrapped(clean.line(reason), "    ")]
 
 
@@ -78,10 +84,14 @@ def brief(report: Report) -> Iterator[str]:
     """Yield ungraded items, what broke, all notes that touch the verdict, and three others."""
     for name, counts in ((one.name, one.counts) for one in report.slices):
         lacking = ("ERROR", counts.error), ("MISSING", counts.missing)
-        if texts := ", ".join(f"{count:,} {state}" for state, count in lacking if count):
+        if texts := ", ".join(
+            f"{count:,} {state}" for state, count in lacking if count
+        ):
             yield f"not graded   {name}: {texts} of {counts.planned:,}"
     for record, _ in words.broke(report)[:FLIPS]:
-        yield clean.cut(f"broke        {record.key}: {clean.line(record.question)}", width())
+        yield clean.cut(
+            f"broke        {record.key}: {clean.line(record.question)}", width()
+        )
     shown = sorted(report.notes, key=_urgency)
     urgent = [note for note in shown if note.startswith(WARNING)]
     yield from notes(replace(report, notes=tuple(shown[: len(urgent) + NOTED])))
@@ -91,8 +101,13 @@ def brief(report: Report) -> Iterator[str]:
 
 def totals(report: Report) -> Iterator[str]:
     """Yield how many items the model passed and missed, and how many labelled answers the judge."""
-    for who, what, answered in (("model", "item", True), ("judge", "labelled answer", False)):
-        if counts := [one.counts for one in report.slices if one.kind.answered == answered]:
+    for who, what, answered in (
+        ("model", "item", True),
+        ("judge", "labelled answer", False),
+    ):
+        if counts := [
+            one.counts for one in report.slices if one.kind.answered == answered
+        ]:
             yield (
                 f"{who}: {plural(sum(one.planned for one in counts), what)}, "
                 f"{sum(one.passed for one in counts):,} right, "
@@ -125,14 +140,31 @@ def comparison(report: Report) -> Iterator[str]:
 
 def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
     yield f"{name}: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
-    yield from (f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}", "")
+    yield from (
+        f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}",
+        "",
+    )
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
     for one in compared.slices:
-        cells = (one.name, one.difference.n, one.fixed, one.broke, words.signed(one.difference))
-        yield _ROW.format(*cells, words.p_value(one.p_value), words.odds(one.odds)).rstrip()
-        moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
-        lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
+        cells = (
+            one.name,
+            one.difference.n,
+            one.fixed,
+            one.broke,
+            words.signed(one.difference),
+        )
+        yield _ROW.format(
+            *cells, words.p_value(one.p_value), words.odds(one.odds)
+        ).rstrip()
+        moved = [
+            f"{name} {words.signed(found)}" for name, found in one.differences.items()
+        ]
+        lone = [
+            ("new", one.added),
+            ("removed", one.removed),
+            ("changed data", one.changed),
+        ]
         lone += [("ungraded", one.ungraded), (_FEWER, one.repeats)]
         moved += [f"{count:,} {what}" for what, count in lone if count]
         yield from wrapped("; ".join(moved), "    ")
@@ -147,7 +179,11 @@ def width() -> int:
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Return a sentence on lines as wide as the terminal, the later ones indented."""
     return textwrap.wrap(
-        text, width(), initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
+        text,
+        width(),
+        initial_indent=indent,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
 
 
@@ -163,7 +199,9 @@ def annotations(report: Report) -> Iterator[str]:
         return text
 
     for state, level in (("FAIL", "error"), ("INCONCLUSIVE", "warning")):
-        for gate in [one for one in report.decision.gates if one.state == state][:LIMIT]:
+        for gate in [one for one in report.decision.gates if one.state == state][
+            :LIMIT
+        ]:
             found, title = gate.estimate, f"{state}: {gate.slice} {gate.name}"
             text = f"{gate.name} {number(found.value)}, 95 % interval {words.interval(found)}, "
             text += f"n={found.n}; bar {words.bar(gate)}"
@@ -171,7 +209,12 @@ def annotations(report: Report) -> Iterator[str]:
 
 
 FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
-_NARROWING = ("-k", "-m", "--limit", "--shard")  # options that leave items of a language out
+_NARROWING = (
+    "-k",
+    "-m",
+    "--limit",
+    "--shard",
+)  # options that leave items of a language out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is fixed"
 _COLLECTED = "    # once the reports of all shards are in shards/"
@@ -189,46 +232,76 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
         yield _after_fail(report, home)
     elif (code in (2, 4) or line.startswith(NOTHING_GRADED)) and again:
         key = re.search(r"--key-env \S+=NAME", line)
-        yield f"{again} {key.group()}" if key else again + (_REST if code == 2 else _MENDED)
+        yield (
+            f"{again} {key.group()}"
+            if key
+            else again + (_REST if code == 2 else _MENDED)
+        )
     elif report.shards:
         merge = f"qagate merge 'shards/*' --to reports/out{_COLLECTED}"
-        if folder.name.isdigit():  # as --report-dir=shards/2: those of the other shards are near
+        if (
+            folder.name.isdigit()
+        ):  # as --report-dir=shards/2: those of the other shards are near
             numbered = shlex.quote(_near(folder.parent / "[0-9]*"))
             merge = f"qagate merge {numbered} --to reports/out"
-        yield again and (again + _REST if code else merge)  # a merged report has no command
+        yield again and (
+            again + _REST if code else merge
+        )  # a merged report has no command
     elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
         wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))
         file = f"echo '{wanted}' > gates.yaml"
         yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
     elif line.startswith(NO_BASELINE):
         known = report.trend[-1].name if report.trend else ""
-        yield f"{again} --baseline={known}" if known else f"qagate promote v1 {home} --anyway"
+        yield (
+            f"{again} --baseline={known}"
+            if known
+            else f"qagate promote v1 {home} --anyway"
+        )
     elif code == 6:
         yield from _after_doubt(report, home, again)
 
 
 def _near(path: Path) -> str:
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+    return str(
+        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    )
 
 
 def _first_gates(report: Report, *, change: bool) -> str:
-    decided = {gate.slice for gate in report.decision.gates if gate.threshold.paired or not change}
+    decided = {
+        gate.slice
+        for gate in report.decision.gates
+        if gate.threshold.paired or not change
+    }
     made: dict[str, list[str]] = {}
     for one in report.slices:
         name, found = next(iter(words.headline(one).items()), ("", None))
         low = found.low if found and found.low is not None else 0.0
-        gate = "drop: {max: 0.05}" if change else f"{name}: {{min: {math.floor(10 * low) / 10:g}}}"
+        gate = (
+            "drop: {max: 0.05}"
+            if change
+            else f"{name}: {{min: {math.floor(10 * low) / 10:g}}}"
+        )
         if one.kind.answered and one.name not in decided:
             made.setdefault(one.dataset, []).append(f"{one.language}: {{{gate}}}")
-    return "{" + ", ".join(f"{name}: {{{', '.join(own)}}}" for name, own in made.items()) + "}"
+    return (
+        "{"
+        + ", ".join(f"{name}: {{{', '.join(own)}}}" for name, own in made.items())
+        + "}"
+    )
 
 
 def _after_fail(report: Report, home: str) -> str:
     """Return what shows the items behind a FAIL: the comparison, else the first that missed."""
     failed = [gate for gate in report.decision.gates if gate.state == "FAIL"]
     if paired := [gate for gate in failed if gate.threshold.paired]:
-        earlier = report.anchor if all(gate.anchored for gate in paired) else report.baseline
-        return f"qagate compare {shlex.quote(words.run_name(_near(Path(earlier))))} {home}"
+        earlier = (
+            report.anchor if all(gate.anchored for gate in paired) else report.baseline
+        )
+        return (
+            f"qagate compare {shlex.quote(words.run_name(_near(Path(earlier))))} {home}"
+        )
     slices = {gate.slice for gate in failed}
     missed = (one for one in words.urgent(report) if one.outcome == "failed")
     keys = (one.key for one in missed if f"{one.dataset}:{one.language}" in slices)
@@ -250,7 +323,9 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
     helped = MORE_LABELS, *(WAYS_OUT[one] for one in of_judge)
     if any(one.remedy.endswith(helped) for one in unclear):
         yield f"qagate review {home} --to review    # people judge what matters most"
-    if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
+    if again and (
+        rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)
+    ):
         yield f"{again}    # after adding {rows.group()}"
 
 
@@ -280,7 +355,9 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
         yield f"{rejudge}    # then this run again, with --{role}=reports/rejudged"
 
 
-def whole_run(command: str, narrowing: Sequence[str] = (*_NARROWING, "--languages")) -> str:
+def whole_run(
+    command: str, narrowing: Sequence[str] = (*_NARROWING, "--languages")
+) -> str:
     """Return a command without the options and node ids that leave items out."""
     kept = list[str]()
     for word in _without(command, narrowing):

@@ -29,7 +29,9 @@ from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Source, calls_of, keys_of, parts, title
 
 LONGEST = 4_000  # characters of one text on the page
-_PAGE = 16_000_000  # characters that all answers together may take, so that the page opens
+_PAGE = (
+    16_000_000  # characters that all answers together may take, so that the page opens
+)
 _PROMPT = 40_000  # characters of one prompt or reply
 _SHOWN = 600  # characters of a text in a table above the list of items
 _MOST = 100  # rows of a list above the list of items
@@ -39,7 +41,9 @@ Filters = Mapping[str, Callable[..., object]]
 def render(report: Report, transcripts: Source | None = None) -> str:
     """Return the page, with all text escaped and no hidden character, and some ``transcripts``."""
     page = files("reports.render").joinpath("page")
-    script, style = (page.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
+    script, style = (
+        page.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css")
+    )
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
     sent = sent_block(words.urgent(report), transcripts, shower(_PROMPT))
@@ -70,11 +74,17 @@ def _environment() -> Environment:
     return environment("page", visible, _FILTERS)
 
 
-def environment(folder: str, shown: Callable[[str], str], filters: Filters) -> Environment:
+def environment(
+    folder: str, shown: Callable[[str], str], filters: Filters
+) -> Environment:
     """Return what fills the templates of a folder; ``shown`` makes any text safe but our markup."""
 
     def safe(value: object) -> object:  # the template's own markup passes
-        return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        return (
+            shown(value)
+            if isinstance(value, str) and not isinstance(value, Markup)
+            else value
+        )
 
     made = Environment(
         loader=PackageLoader("reports.render", folder),
@@ -134,7 +144,10 @@ def listed(report: Report) -> list[Record]:
     flips = {one.key for one in changes if one.flip in ("broke", "fixed")}
     kinds: dict[object, list[Record]] = defaultdict(list)
     # By a hash of the key, so that no other item moves one in or out.
-    draw = {r.key: sha256(r.key.encode("utf-8", "surrogatepass")).digest() for r in report.records}
+    draw = {
+        r.key: sha256(r.key.encode("utf-8", "surrogatepass")).digest()
+        for r in report.records
+    }
     for record in sorted(report.records, key=lambda record: draw[record.key]):
         kind = record.outcome == "failed" if record.is_graded else "ungraded"
         kinds["flipped" if record.key in flips else kind].append(record)
@@ -178,13 +191,29 @@ def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]
     score = record.rating if record.score is None else record.score
     known = sorted(record.metadata.items())
     return (
-        *(show(record.key), record.row, record.repeat, _finite(score), len(record.calls)),
+        *(
+            show(record.key),
+            record.row,
+            record.repeat,
+            _finite(score),
+            len(record.calls),
+        ),
         *(record.tokens, _finite(record.cost), round(record.seconds, 3)),
         *map(show, (record.question, record.context, record.expected)),
-        *(record.answer and show(record.answer), show(record.reason), show(record.error)),
-        [[*map(show, (one.judge, one.label, one.reason or one.error))] for one in record.votes],
+        *(
+            record.answer and show(record.answer),
+            show(record.reason),
+            show(record.error),
+        ),
+        [
+            [*map(show, (one.judge, one.label, one.reason or one.error))]
+            for one in record.votes
+        ],
         [[show(name), _finite(value)] for name, value in record.measures.items()],
-        [[show(n), show(v if isinstance(v, str) else _JSON.encode(v))] for n, v in known],
+        [
+            [show(n), show(v if isinstance(v, str) else _JSON.encode(v))]
+            for n, v in known
+        ],
         before,
     )
 
@@ -208,7 +237,9 @@ _ITEMS = 300  # are looked at, those that matter most
 _BUDGET = 2_000_000  # characters of the page that prompts and replies may take together
 
 
-def sent_block(records: Sequence[Record], source: Source | None, show: Show) -> dict[str, Any]:
+def sent_block(
+    records: Sequence[Record], source: Source | None, show: Show
+) -> dict[str, Any]:
     """Return what was sent for the first ``records``: ``texts``, ``calls``, ``items`` by key."""
     first = [record for record in records if record.calls][:_ITEMS]
     found = calls_of(source, keys_of(first)) if source else {}
@@ -218,13 +249,19 @@ def sent_block(records: Sequence[Record], source: Source | None, show: Show) -> 
     room = _BUDGET
     for record in (one for one in first if not found.keys().isdisjoint(one.calls)):
         new = [key for key in record.calls if key in found and key not in calls]
-        said = {key: [(name, show(text)) for name, text in parts(found[key])] for key in new}
-        room -= sum(len(text) for one in said.values() for _, text in one if text not in texts)
+        said = {
+            key: [(name, show(text)) for name, text in parts(found[key])] for key in new
+        }
+        room -= sum(
+            len(text) for one in said.values() for _, text in one if text not in texts
+        )
         if room < 0:
             break
         for key, one in said.items():
             calls[key] = len(shown)
-            numbered = [(name, texts.setdefault(text, len(texts))) for name, text in one]
+            numbered = [
+                (name, texts.setdefault(text, len(texts))) for name, text in one
+            ]
             shown.append((show(title(found[key])), numbered))
         items[show(record.key)] = [calls[key] for key in record.calls if key in calls]
     return {"texts": list(texts), "calls": shown, "items": items}

@@ -31,7 +31,9 @@ _EXAMPLES = 10
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _END = "</details>"
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
-_WRITTEN = re.compile(r"(`+)( ?)(.*?)\2\1(?!`)|\\([^\w\s])|&lt;")  # by ``clean.span`` or ``prose``
+_WRITTEN = re.compile(
+    r"(`+)( ?)(.*?)\2\1(?!`)|\\([^\w\s])|&lt;"
+)  # by ``clean.span`` or ``prose``
 _TRUST = {True: "reached", False: "missed", None: "not shown"}
 _GRADED = {"agreement": "Agreement", "kappa": "Kappa", YOUDEN: "Youden's J",
            "precision": "Precision", "recall": "Recall"}  # fmt: skip
@@ -44,10 +46,14 @@ _RATED = {"agreement": "Agreement", "spearman": "Spearman's rho",
 def render(report: Report) -> str:
     """Return the summary, with foreign text as prose without markup or in code spans."""
     changed = report.comparison.slices if report.comparison else ()
-    lost = [one for one in changed if not one.blocked and (one.difference.high or 0) < 0]
+    lost = [
+        one for one in changed if not one.blocked and (one.difference.high or 0) < 0
+    ]
     calibrations = report.judging.calibrations
     measured = [one for one in calibrations if one.source == "records"]
-    page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
+    page = str(
+        report.run.get("link", "")
+    )  # the CI run that keeps the report, where there is one
     text = template().render(
         report=report,
         words=words,
@@ -68,7 +74,9 @@ def render(report: Report) -> str:
 def judge_card(summary: str) -> str:
     """Return what a summary says of its judge as lines for a terminal, empty if nothing."""
     _, _, card = summary.partition(f"<summary>{JUDGE_TITLE}</summary>")
-    return _WRITTEN.sub(lambda one: one[3] or one[4] or "<", card.partition(_END)[0].strip())
+    return _WRITTEN.sub(
+        lambda one: one[3] or one[4] or "<", card.partition(_END)[0].strip()
+    )
 
 
 @cache
@@ -87,7 +95,9 @@ def _fitting(text: str, room: int = 700) -> Markup:
 
 
 def _headline(part: SliceSummary) -> str:
-    return ", ".join(f"{name} {found.text()}" for name, found in words.headline(part).items())
+    return ", ".join(
+        f"{name} {found.text()}" for name, found in words.headline(part).items()
+    )
 
 
 def _confusion(one: Calibration) -> str:
@@ -98,7 +108,9 @@ def _confusion(one: Calibration) -> str:
 
 
 def _agreement(people: PanelAgreement) -> str:
-    kappas = ", ".join(f"{p.first} and {p.second} {p.kappa.text()}" for p in people.pairs)
+    kappas = ", ".join(
+        f"{p.first} and {p.second} {p.kappa.text()}" for p in people.pairs
+    )
     tied = f"; they tie on {plural(people.undecided, 'item')}, in no figure"
     return (
         f"{people.slice}, the people among themselves: alpha {people.alpha.text()}, "
@@ -121,15 +133,28 @@ def _cards(cards: Sequence[Calibration]) -> Iterator[tuple[list[str], list[list[
     """Yield header and rows of the graded slices, then of the rated ones."""
     for names in (_GRADED, _RATED):
         head, rows = ["Labels", "Floor", *names.values()], []
-        for one in (one for one in cards if (one.pass_bar is None) == (names is _GRADED)):
-            floor = ", ".join(f"{name} {words.floor(name, bar)}" for name, bar in one.floor.items())
+        for one in (
+            one for one in cards if (one.pass_bar is None) == (names is _GRADED)
+        ):
+            floor = ", ".join(
+                f"{name} {words.floor(name, bar)}" for name, bar in one.floor.items()
+            )
             reached = f"{_TRUST[one.trusted]}{' by a placeholder judge' if one.stand_in else ''}"
-            lost = f", {plural(one.ungraded, 'label')} without a verdict" if one.ungraded else ""
-            shown = [one.measures[name].text() if name in one.measures else "–" for name in names]
+            lost = (
+                f", {plural(one.ungraded, 'label')} without a verdict"
+                if one.ungraded
+                else ""
+            )
+            shown = [
+                one.measures[name].text() if name in one.measures else "–"
+                for name in names
+            ]
             title = f"{one.dataset}:{one.language}, {one.labels}{lost}"
             rows.append([title, f"{floor}: {reached}" if floor else "none", *shown])
             if names is _GRADED:
-                rates = one.separations[YOUDEN].rates if YOUDEN in one.separations else ()
+                rates = (
+                    one.separations[YOUDEN].rates if YOUDEN in one.separations else ()
+                )
                 rows[-1].append(number(rates[1].value) if len(rates) > 1 else "–")
         yield [*head, *(["Finds the wrong ones"] if names is _GRADED else [])], rows
 
@@ -144,9 +169,13 @@ def _examples(report: Report, measured: Sequence[Calibration]) -> Iterator[Recor
 
 def _misses(report: Report) -> Iterator[Record]:
     """Yield wrong answers before missing ones and low ratings before high, a few of each slice."""
-    failed = [record for record in in_order(report.records) if record.outcome == "failed"]
+    failed = [
+        record for record in in_order(report.records) if record.outcome == "failed"
+    ]
     failed.sort(key=lambda r: (r.grade in (NOT_ATTEMPTED, UNANSWERED), r.rating or 0))
-    taken = chain.from_iterable(some[:_MISSES_A_SLICE] for some in by_slice(failed).values())
+    taken = chain.from_iterable(
+        some[:_MISSES_A_SLICE] for some in by_slice(failed).values()
+    )
     return islice(taken, _MAX_MISSES)
 
 
@@ -155,7 +184,9 @@ def _bounded(text: str) -> str:
     raw = text.encode()
     if len(raw) <= MAX_BYTES:
         return text
-    kept = raw[: MAX_BYTES - len(_CUT.encode()) - 2 * len(_END)].decode("utf-8", "ignore")
+    kept = raw[: MAX_BYTES - len(_CUT.encode()) - 2 * len(_END)].decode(
+        "utf-8", "ignore"
+    )
     whole = kept[: kept.rindex("\n") + 1]
     is_open = whole.count("<details>") > whole.count(_END)
     return whole + (f"\n{_END}\n" if is_open else "") + _CUT

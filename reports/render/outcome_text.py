@@ -29,7 +29,9 @@ def miss_lines(item: PlannedItem, outcome: Outcome) -> str:
 def error_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return what could not be asked, judged or read, and why."""
     said = {} if outcome.answer is None else {"answer": outcome.answer or "(empty)"}
-    return _lines(question=item.case.question, **said, ERROR=f"{outcome.kind}: {outcome.message}")
+    return _lines(
+        question=item.case.question, **said, ERROR=f"{outcome.kind}: {outcome.message}"
+    )
 
 
 def _lines(**texts: str) -> str:

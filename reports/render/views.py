@@ -24,9 +24,17 @@ _EXITS = {
     4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
     5: "no item was selected",
 }
-_GATES = re.compile(r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+")
+_GATES = re.compile(
+    r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+"
+)
 _ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
-_SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
+_SOURCES = (
+    "file",
+    "data_sha256",
+    "prompt",
+    "rubric",
+    "pass_bar",
+)  # these columns come first
 _numbers = attrgetter("value", "low", "high")
 
 
@@ -42,7 +50,9 @@ def sections(report: Report) -> dict[str, object]:
         "records": records,
         "flips": {
             "broke": words.broke(report),
-            "fixed": [(records[one.key], one) for one in changes if one.flip == "fixed"],
+            "fixed": [
+                (records[one.key], one) for one in changes if one.flip == "fixed"
+            ],
         },
         "judged_rate": {one.name: one.measures["correct"].value for one in rated},
         "trend": _trend(report),
@@ -92,11 +102,17 @@ def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
     for kind in dict.fromkeys(part.kind for part in slices):
         parts = [part for part in slices if part.kind == kind]
         every = dict.fromkeys(name for part in parts for name in part.measures)
-        names = tuple(name for name in every if name not in USAGE)  # a table of their own
+        names = tuple(
+            name for name in every if name not in USAGE
+        )  # a table of their own
         shown = tuple(name for name in columns(kind) if name in names) or names[:3]
-        view = SimpleNamespace(title=kind.heading, measures=names, shown=shown, slices=parts)
+        view = SimpleNamespace(
+            title=kind.heading, measures=names, shown=shown, slices=parts
+        )
         view.rest = [name for name in names if name not in shown]
-        view.fields = list(dict.fromkeys(name for part in parts for name in part.breakdowns))
+        view.fields = list(
+            dict.fromkeys(name for part in parts for name in part.breakdowns)
+        )
         views.append(view)
     return views
 
@@ -124,7 +140,11 @@ def _spare(gate: GateResult) -> int | None:
     rule, value, n = gate.threshold, gate.estimate.value, gate.estimate.n
     one_bar = (rule.min is None) != (rule.max is None)
     plain = rule.evidence == "estimate" and gate.worst == gate.best
-    if not (one_bar and plain and n) or not counts_every_item(rule.measure) or value is None:
+    if (
+        not (one_bar and plain and n)
+        or not counts_every_item(rule.measure)
+        or value is None
+    ):
         return None
     most = math.floor((rule.max or 0.0) * n + 1e-9)
     least = None if rule.min is None else math.ceil(rule.min * n - 1e-9)
@@ -135,17 +155,30 @@ def _spare(gate: GateResult) -> int | None:
 def _trend(report: Report) -> dict[str, object] | None:
     if not report.trend:
         return None
-    heads = [f"{point.name} ({point.model}, {point.started[:10]})" for point in report.trend]
+    heads = [
+        f"{point.name} ({point.model}, {point.started[:10]})" for point in report.trend
+    ]
     rows = []
     for part in report.slices:
         measure, now = next(iter(words.headline(part).items()), ("", UNDEFINED))
         before = [point.slices.get(part.name) for point in report.trend]
         if any(before):
-            found = [(one.estimate, one.changed) if one else (None, ()) for one in before]
+            found = [
+                (one.estimate, one.changed) if one else (None, ()) for one in before
+            ]
             figures = [*found, (now, ())]
             marks = _marks([estimate or UNDEFINED for estimate, _ in figures])
-            named = [(head, *one) for head, one in zip([*heads, "now"], figures, strict=True)]
-            rows.append({"name": part.name, "measure": measure, "marks": marks, "figures": named})
+            named = [
+                (head, *one) for head, one in zip([*heads, "now"], figures, strict=True)
+            ]
+            rows.append(
+                {
+                    "name": part.name,
+                    "measure": measure,
+                    "marks": marks,
+                    "figures": named,
+                }
+            )
     return {"heads": [*heads, "Now"], "rows": rows}
 
 
@@ -157,7 +190,10 @@ def _marks(estimates: Sequence[Estimate]) -> list[tuple[float, ...]]:
         if one.value is not None
     }
     ends = [end for span in spans.values() for end in span]
-    bottom, height = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
+    bottom, height = (
+        min(ends, default=0.0),
+        max(ends, default=0.0) - min(ends, default=0.0),
+    )
     step = 90 / max(1, len(estimates) - 1)
     return [
         (round(5 + step * place, 1), *(round(27 - 24 * (y - bottom) / (height or 1.0), 1)
@@ -176,8 +212,14 @@ def _origin(report: Report) -> dict[str, object]:
                          if one not in unset} for name in sorted(slices)}  # fmt: skip
     rest = {name: part for name, part in report.provenance.items() if name != "slices"}
     names = {name for part in known.values() for name in part}
-    columns = (*(name for name in _SOURCES if name in names), *sorted(names.difference(_SOURCES)))
-    rows = [(name, [(key, part.get(key, "–")) for key in columns]) for name, part in known.items()]
+    columns = (
+        *(name for name in _SOURCES if name in names),
+        *sorted(names.difference(_SOURCES)),
+    )
+    rows = [
+        (name, [(key, part.get(key, "–")) for key in columns])
+        for name, part in known.items()
+    ]
     return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
 
 
@@ -207,7 +249,8 @@ def matrix(
     columns = sorted({grade for _, grade in counts}, key=by_number)
     labels = sorted({label for label, _ in counts}, key=by_number)
     return columns, {
-        label: [(column, counts.get((label, column), 0)) for column in columns] for label in labels
+        label: [(column, counts.get((label, column), 0)) for column in columns]
+        for label in labels
     }
 
 
@@ -217,7 +260,9 @@ def growth(trail: AuditTrail) -> dict[str, Any]:
     ``passing`` and ``failing`` are lines over the pairs looked at, 0 to 100 wide, 4 (most) to 84
     high; the evidence is 1 at the height ``start``, and decides at ``enough``.
     """
-    most = max([math.log10(DECISIVE), *(max(one.passing, one.failing) for one in trail.steps)])
+    most = max(
+        [math.log10(DECISIVE), *(max(one.passing, one.failing) for one in trail.steps)]
+    )
     wide = max([1, *(one.looked for one in trail.steps)])
 
     def height(power: float) -> float:
@@ -234,7 +279,9 @@ def growth(trail: AuditTrail) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, SimpleNamespace]]]:
+def gate_rows(
+    gates: Iterable[GateResult],
+) -> dict[str, list[tuple[GateResult, SimpleNamespace]]]:
     """Return the gates of each slice with their pictures, the slice of the first gate first."""
     rows: dict[str, list[tuple[GateResult, SimpleNamespace]]] = defaultdict(list)
     for gate in gates:

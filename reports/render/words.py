@@ -17,7 +17,10 @@ from reports.run.report import GateResult, Report, SliceSummary
 from reports.run.run_json import inner, mappings
 
 Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
-_PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
+_PROMOTED = (
+    "reports",
+    "baselines",
+)  # as in reports/verdict/promoted.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
@@ -40,12 +43,18 @@ def origin(run: Mapping[str, object]) -> str:
 
     known = [inner(one, "replies") for one in mappings(run.get("shards")) or [run]]
     names = ("verdicts", "earlier", "imported", "answers", "judgements")
-    verdicts, earlier, imported, *both = (sum(whole(one.get(n)) for one in known) for n in names)
+    verdicts, earlier, imported, *both = (
+        sum(whole(one.get(n)) for one in known) for n in names
+    )
     if not earlier:
         return ""
     brought = f", {imported:,} of them imported" if imported else ""
     share = f"{earlier:,} of {plural(verdicts, 'verdict')}"
-    which = f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})" if any(both) else ""
+    which = (
+        f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})"
+        if any(both)
+        else ""
+    )
     return f"{share} rest on replies of earlier runs{which}{brought}"
 
 
@@ -57,7 +66,9 @@ def interval(estimate: Estimate, shown: Shown = number) -> str:
 
 def headline(part: SliceSummary) -> dict[str, Estimate]:
     """Return the measures that sum a slice up, its kind's main one first."""
-    return {one: part.measures[one] for one in headlines(part.kind) if one in part.measures}
+    return {
+        one: part.measures[one] for one in headlines(part.kind) if one in part.measures
+    }
 
 
 def bounds(gate: GateResult, shown: Shown = number) -> str:
@@ -69,9 +80,16 @@ def cost(report: Report) -> str:
     """Return what the run cost, or the part of it that is known."""
     if report.cost is not None:
         return f"${report.cost:,.4f}" if math.isfinite(report.cost) else "unknown"
-    known = [one.get("known_cost") for one in mappings(report.run.get("shards")) or [report.run]]
-    known += [one.cost for one in report.judging.calibrations if one.source != "records"]
-    return part_of_cost(sum(one for one in known if isinstance(one, (int, float)) and one > 0))
+    known = [
+        one.get("known_cost")
+        for one in mappings(report.run.get("shards")) or [report.run]
+    ]
+    known += [
+        one.cost for one in report.judging.calibrations if one.source != "records"
+    ]
+    return part_of_cost(
+        sum(one for one in known if isinstance(one, (int, float)) and one > 0)
+    )
 
 
 def bar(gate: GateResult) -> str:
@@ -97,7 +115,10 @@ def ungraded(report: Report) -> list[tuple[str, str, int]]:
     """Return how often each kind of error or gap occurred: (outcome, kind, items), most first."""
     lacking = (one for one in report.records if not one.is_graded)
     kinds = Counter((one.outcome, one.error_kind or "unknown") for one in lacking)
-    return [(*pair, count) for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))]
+    return [
+        (*pair, count)
+        for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))
+    ]
 
 
 def mark(one: Record | Change, without: str = "not graded") -> str:
@@ -110,7 +131,9 @@ def urgent(report: Report) -> list[Record]:
     changes = report.comparison.changes if report.comparison else ()
     broken = {one.key for one in changes if one.flip == "broke"}
     rank = {"error": 1, "missing": 1, "failed": 2}
-    return sorted(report.records, key=lambda r: 0 if r.key in broken else rank.get(r.outcome, 3))
+    return sorted(
+        report.records, key=lambda r: 0 if r.key in broken else rank.get(r.outcome, 3)
+    )
 
 
 def broke(report: Report) -> list[tuple[Record, Change]]:
@@ -166,7 +189,9 @@ def usage_rows(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
         moved: Mapping[str, UsageShift] = shifts.get(part.name, {})
         if USAGE.keys() & part.measures.keys():
             cells = [_cell(moved.get(one) or part.measures.get(one)) for one in USAGE]
-            factor = max((one.factor.value or 0.0 for one in moved.values()), default=0.0)
+            factor = max(
+                (one.factor.value or 0.0 for one in moved.values()), default=0.0
+            )
             rows.append((factor, (part.name, cells)))
     return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
 

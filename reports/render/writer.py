@@ -15,13 +15,26 @@ from pathlib import Path
 from evaluators import output
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
-from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, sheet_lines, write_part
+from evaluators.output import (
+    BOM,
+    PRIVATE_FOLDER,
+    UnwrittenError,
+    sheet_lines,
+    write_part,
+)
 from evaluators.statistics.intervals import number
 from reports.render import html, markdown, words
 from reports.run import clean, report_folder, run_json
 from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import GateResult, Report
-from reports.run.report_folder import GATES, PAGE, RECORDS, RUN_FILE, SUMMARY, TRANSCRIPTS
+from reports.run.report_folder import (
+    GATES,
+    PAGE,
+    RECORDS,
+    RUN_FILE,
+    SUMMARY,
+    TRANSCRIPTS,
+)
 from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Packer, Source, keys_of, packed
 
@@ -67,7 +80,11 @@ class Files:
             yield RESULTS, results(report)
         if PAGE in wanted:
             yield PAGE, (html.render(report, self.transcripts),)
-        if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
+        if (
+            TRANSCRIPTS in wanted
+            and self.transcripts
+            and (keys := keys_of(report.records))
+        ):
             own = packed(self.transcripts(keys))
             yield TRANSCRIPTS, self.packer.pieces(own) if self.packer else own
         for name, render in ((SUMMARY, markdown.render), (GATES, junit)):
@@ -91,17 +108,25 @@ class WriteError(UnwrittenError):
 
 
 def write(
-    report: Report, folder: Path, transcripts: Source | None = None, packer: Packer | None = None
+    report: Report,
+    folder: Path,
+    transcripts: Source | None = None,
+    packer: Packer | None = None,
 ) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
     Each file is complete before the first takes its place: a full disk harms none. WriteError.
     """
-    return write_files(Files(report, transcripts=transcripts, packer=packer), folder, whole=True)
+    return write_files(
+        Files(report, transcripts=transcripts, packer=packer), folder, whole=True
+    )
 
 
 def write_files(
-    files: Iterable[tuple[str, Iterable[str | bytes]]], folder: Path, *, whole: bool = False
+    files: Iterable[tuple[str, Iterable[str | bytes]]],
+    folder: Path,
+    *,
+    whole: bool = False,
 ) -> tuple[Path, ...]:
     """Write these files as ``write`` does, as a ``whole`` report or a part. Raises WriteError."""
     parts: dict[str, Path] = {}
@@ -153,10 +178,14 @@ def results(report: Report) -> Iterator[str]:
         if isinstance(value, (int, float)):
             return str(value) if value >= 0 else output.guarded(str(value))
         if not value:
-            return "" if value is None else ("{}" if isinstance(value, Mapping) else "[]")
+            return (
+                "" if value is None else ("{}" if isinstance(value, Mapping) else "[]")
+            )
         return output.cell(dump(ordered(value)))
 
-    rows = (map(cell, row) for row in map(attrgetter(*COLUMNS), in_order(report.records)))
+    rows = (
+        map(cell, row) for row in map(attrgetter(*COLUMNS), in_order(report.records))
+    )
     return chain((BOM,), sheet_lines(chain((COLUMNS,), rows)))
 
 
@@ -166,13 +195,23 @@ def graded(report: Report) -> dict[str, str]:
     for part in (one for one in report.slices if one.kind == GRADED):
         where = part.dataset, part.language, 1
         own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
-        rows = [(str(record.row), output.cell(_letter(record))) for record in in_order(own)]
+        rows = [
+            (str(record.row), output.cell(_letter(record))) for record in in_order(own)
+        ]
         # Letters of other scripts and path marks have no place in a file name.
-        both = (re.sub(r"[^A-Za-z0-9_.-]", "_", one)[:60] for one in (part.dataset, part.language))
+        both = (
+            re.sub(r"[^A-Za-z0-9_.-]", "_", one)[:60]
+            for one in (part.dataset, part.language)
+        )
         stem = "-".join(re.sub(r"^[.-]", "_", one) or "_" for one in both)
         if f"{stem}-graded.csv".casefold() in map(str.casefold, files):
-            stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
-        files[f"{stem}-graded.csv"] = "".join(sheet_lines([report_folder.GRADED_HEADER, *rows]))
+            stem += (
+                "-"
+                + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
+            )
+        files[f"{stem}-graded.csv"] = "".join(
+            sheet_lines([report_folder.GRADED_HEADER, *rows])
+        )
     return files
 
 
@@ -227,7 +266,10 @@ def _case(gate: GateResult, report: Report) -> ET.Element:
         ("value", number(gate.estimate.value)),
         ("95 % interval", words.interval(gate.estimate)),
         ("items", str(gate.estimate.n)),
-        ("only a part was run", "; ".join(f"{one.name} {one.part}" for one in own if one.part)),
+        (
+            "only a part was run",
+            "; ".join(f"{one.name} {one.part}" for one in own if one.part),
+        ),
         ("bar", words.bar(gate)),
         ("evidence", gate.threshold.evidence),
         ("worst, every ungraded item against it", number(gate.worst)),
@@ -246,4 +288,6 @@ def _problem(tag: str, kind: str, reason: str) -> ET.Element:
 
 
 def _element(tag: str, **attributes: str) -> ET.Element:
-    return ET.Element(tag, {name: clean.line(value) for name, value in attributes.items()})
+    return ET.Element(
+        tag, {name: clean.line(value) for name, value in attributes.items()}
+    )

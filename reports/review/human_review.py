@@ -9,14 +9,31 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from cases.review.reviews import ABOUT, Asked, IssuedItem, Review, issue, settle
-from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
+from cases.review.sheet import (
+    UNCLEAR,
+    Question,
+    Sheet,
+    SheetItem,
+    draw,
+    verdict_question,
+)
 from evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
-from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest, verdict_of
+from evaluators.judges.ensemble import (
+    Adjudication,
+    Adjudications,
+    answer_digest,
+    verdict_of,
+)
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.rubric import RUBRICS, load_rubric
 from evaluators.statistics.agreement import agreement_among
-from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
+from evaluators.statistics.count_table import (
+    CountTable,
+    count_patterns,
+    mean_interval,
+    mean_rating,
+)
 from evaluators.statistics.intervals import Estimate
 from reports.run import clean
 from reports.run.record import Record, in_order
@@ -26,7 +43,14 @@ from reports.run.transcripts import Source, calls_of, keys_of
 
 SAMPLE_SIZE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes
-REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
+REASONS = (
+    "no_verdict",
+    "judges_differ",
+    "audit_differs",
+    "flipped",
+    "near_bar",
+    "sample",
+)
 """Why an answer is picked, the most important reason first."""
 SAMPLED = REASONS[-1:]
 _SEARCHED = 50  # answers whose calls are searched for a rubric
@@ -64,7 +88,9 @@ class Pick:
         return tuple(
             label
             for label in (verdict_question(part.kind.choices).keys if failed else ())
-            if part.kind.passes(self.record, verdict_of(label), part.passing, part.pass_bar)
+            if part.kind.passes(
+                self.record, verdict_of(label), part.passing, part.pass_bar
+            )
         )
 
 
@@ -80,13 +106,21 @@ def pick(report: Report, sample: int = SAMPLE_SIZE, seed: int = 0) -> tuple[Pick
     for one in _answers(report):
         if not one.record.adjudicated_by:
             known = found.setdefault(one.id, one)
-            more = _reasons(one.record, one.part, report.judge, flipped=one.record.key in flips)
-            found[one.id] = replace(known, reasons=tuple(dict.fromkeys((*known.reasons, *more))))
+            more = _reasons(
+                one.record, one.part, report.judge, flipped=one.record.key in flips
+            )
+            found[one.id] = replace(
+                known, reasons=tuple(dict.fromkeys((*known.reasons, *more)))
+            )
     others = [one.id for one in found.values() if not one.reasons]
-    others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
+    others.sort(
+        key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest()
+    )
     drawn = others[:sample]
     share = len(drawn) / max(1, len(others))
-    found |= {id_: replace(found[id_], reasons=SAMPLED, probability=share) for id_ in drawn}
+    found |= {
+        id_: replace(found[id_], reasons=SAMPLED, probability=share) for id_ in drawn
+    }
     return tuple(one for one in found.values() if one.reasons)
 
 
@@ -98,17 +132,29 @@ def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ..
 
 
 def _answers(report: Report) -> Iterator[Pick]:
-    slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
+    slices = {
+        one.name: one for dataset in report.datasets for one in dataset.slices.values()
+    }
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
         # A masked answer cannot be told from another masked one.
-        if part.kind.choices and record.answer is not None and clean.MASK not in record.answer:
+        if (
+            part.kind.choices
+            and record.answer is not None
+            and clean.MASK not in record.answer
+        ):
             yield Pick(record=record, part=part)
 
 
-def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
+def _reasons(
+    record: Record, part: Slice, judge: str, *, flipped: bool
+) -> Iterator[str]:
     if record.is_disputed:
-        yield "judges_differ" if parse_judges(judge.split(" ")).is_panel else "audit_differs"
+        yield (
+            "judges_differ"
+            if parse_judges(judge.split(" ")).is_panel
+            else "audit_differs"
+        )
     if record.outcome == "error":  # there is an answer: it was the judge that failed
         yield "no_verdict"
     if flipped:
@@ -124,10 +170,14 @@ def at_most(picks: Sequence[Pick], most: int | None, seed: int = 0) -> tuple[Pic
     chosen: dict[str, float] = {}
     for reason in REASONS:
         alike = [one for one in picks if min(one.reasons, key=REASONS.index) == reason]
-        alike.sort(key=lambda one: hashlib.sha256(f"limit:{seed}:{one.id}".encode()).digest())
+        alike.sort(
+            key=lambda one: hashlib.sha256(f"limit:{seed}:{one.id}".encode()).digest()
+        )
         drawn = alike[: room - len(chosen)]
         chosen |= {one.id: one.probability * len(drawn) / len(alike) for one in drawn}
-    return tuple(replace(one, probability=chosen[one.id]) for one in picks if one.id in chosen)
+    return tuple(
+        replace(one, probability=chosen[one.id]) for one in picks if one.id in chosen
+    )
 
 
 def issue_picks(
@@ -145,19 +195,31 @@ def issue_picks(
         questions = criteria or (verdict_question(one.part.kind.choices),)
         items.append(item := sheet_item(one, questions, rubric))
         texts = ((name, getattr(one.record, name) or "") for name in ABOUT)
-        about = tuple(f"{name}: {clean.cut(clean.line(text), _COMMENT)}" for name, text in texts)
+        about = tuple(
+            f"{name}: {clean.cut(clean.line(text), _COMMENT)}" for name, text in texts
+        )
         for id_, asks in item.asked:
             plain, part = IssuedItem(choices=tuple(asks.keys)), one.part.name
             asked[id_] = (
-                replace(plain, criterion=asks.name, question=asks.text, part=part, run=run)
+                replace(
+                    plain, criterion=asks.name, question=asks.text, part=part, run=run
+                )
                 if criteria
-                else replace(plain, judged=one.record.result, upgrades=one.upgrades, about=about)
+                else replace(
+                    plain, judged=one.record.result, upgrades=one.upgrades, about=about
+                )
             )
-    name = "criteria" if criteria else ("audit" if any(one.pair for one in picks) else "review")
+    name = (
+        "criteria"
+        if criteria
+        else ("audit" if any(one.pair for one in picks) else "review")
+    )
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 
 
-def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> SheetItem:
+def sheet_item(
+    one: Pick, questions: tuple[Question, ...], rubric: str = ""
+) -> SheetItem:
     """Return an answer as people see it: no verdict of the judge, nor why it was picked."""
     record = one.record
     texts = {"context": record.context, "question": record.question}
@@ -202,26 +264,39 @@ def accept(
     verdicts of UNCLEAR decide nothing.
     """
     found = list[Adjudication]()
-    told: dict[str, list[str]] = {OVERRULED: [], WAITING: [], CONFLICTING: [], UNDECIDED: []}
-    for id_, one in settle(dict.fromkeys(review.item for review in reviews), reviews).items():
+    told: dict[str, list[str]] = {
+        OVERRULED: [],
+        WAITING: [],
+        CONFLICTING: [],
+        UNDECIDED: [],
+    }
+    for id_, one in settle(
+        dict.fromkeys(review.item for review in reviews), reviews
+    ).items():
         item, _, digest = id_.rpartition("@")
         asked, names = items[id_], ", ".join(review.reviewer for review in one.agreed)
         change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
         needed = least or (2 if one.verdict in asked.upgrades else 1)
         if not one.verdict:
-            said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
+            said = "; ".join(
+                f"{review.reviewer}: {review.verdict}" for review in one.reviews
+            )
             told[CONFLICTING] += [f"{item}: {said}"] if said else []
         elif one.verdict == UNCLEAR:
             told[UNDECIDED].append(f"{item}: unclear to {names}")
         elif asked.criterion:
-            told[UNDECIDED].append(f"{item}: {one.verdict!r} is no verdict on an answer")
+            told[UNDECIDED].append(
+                f"{item}: {one.verdict!r} is no verdict on an answer"
+            )
         elif len(one.agreed) < needed:
             told[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
         else:
             told[OVERRULED] += [change] if asked.judged not in ("", one.verdict) else []
             comments = (" ".join(review.comment.split()) for review in one.agreed)
             reason = " / ".join(dict.fromkeys(filter(None, comments)))
-            verdict = Adjudication(item=item, digest=digest, label=one.verdict, name=names)
+            verdict = Adjudication(
+                item=item, digest=digest, label=one.verdict, name=names
+            )
             found.append(replace(verdict, reason=reason, date=date, about=asked.about))
     return found, told
 
@@ -249,9 +324,14 @@ def labelled(
             "adjudicated_by": one.name,
         }
         if picked := by_digest.get(digest):
-            one = replace(one, picked=", ".join(picked.reasons), probability=picked.probability)
+            one = replace(
+                one, picked=", ".join(picked.reasons), probability=picked.probability
+            )
         if one.picked:
-            row |= {"picked_because": one.picked, "picked_probability": f"{one.probability:.4g}"}
+            row |= {
+                "picked_because": one.picked,
+                "picked_probability": f"{one.probability:.4g}",
+            }
         found[record.language, one.label.isdigit()][digest] = row
     return {place: list(rows.values()) for place, rows in found.items()}
 
@@ -286,7 +366,9 @@ class Rating:
 
     def __post_init__(self) -> None:
         if not self.lowest <= self.rating <= self.highest:
-            raise ValueError(f"rating {self.rating} is outside {self.lowest} to {self.highest}")
+            raise ValueError(
+                f"rating {self.rating} is outside {self.lowest} to {self.highest}"
+            )
 
 
 def ratings_of(
@@ -309,29 +391,46 @@ def ratings_of(
             comment = clean.mask(" / ".join(one.comment for one in own if one.comment))
             rated = [(items[one.item], int(one.verdict)) for one in own if one.verdict]
             for asks, rating in rated:
-                place = (asks.run, item, digest, asks.part, asks.criterion, asks.question)
+                place = (
+                    asks.run,
+                    item,
+                    digest,
+                    asks.part,
+                    asks.criterion,
+                    asks.question,
+                )
                 ends = int(asks.choices[0]), int(asks.choices[-1])
                 found.append(Rating(*place, *ends, rating, name, comment, date))
                 comment = ""  # it stands with the answer's first rating
             if comment:
                 unrated.append(f"comment without a rating: {item}, {name}: {comment}")
-            left = ", ".join(sorted(asked[answer] - {asks.criterion for asks, _ in rated}))
+            left = ", ".join(
+                sorted(asked[answer] - {asks.criterion for asks, _ in rated})
+            )
             if not left:
                 in_full += 1
             elif rated:
                 incomplete.append(f"incomplete: {item}: no rating by {name} for {left}")
         in_part, unseen = len(incomplete), len(asked) - in_full - len(incomplete)
         count = f"{name} rated {in_full} of {plural(len(asked), 'answer')} in full"
-        lines += [f"{count}, {in_part} in part, {unseen} not at all", *incomplete, *unrated]
+        lines += [
+            f"{count}, {in_part} in part, {unseen} not at all",
+            *incomplete,
+            *unrated,
+        ]
     return found, lines
 
 
 def load_ratings(path: Path) -> list[Rating]:
     """Return the ratings of a file, none if there is no file. Raises UsageError, with line."""
     found = []
-    for number, line in enumerate(read_text(path).split("\n") if path.exists() else (), 1):
+    for number, line in enumerate(
+        read_text(path).split("\n") if path.exists() else (), 1
+    ):
         try:
-            found += [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
+            found += (
+                [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
+            )
         except ValueError as error:
             what = f"not a rating that `qagate review` wrote: {error}"
             raise problem(path, number, what) from None
@@ -376,7 +475,9 @@ def _figures(ratings: Sequence[Rating]) -> tuple[str, ...]:
         Estimate.of(sum(scores) / len(scores), interval, len(scores)).text(),
         " ".join(str(scores.count(point)) for point in points),
         agreement.alpha.text(),
-        agreement.pairs[0].kappa.text() if len(raters) == 2 and agreement.pairs else "-",
+        agreement.pairs[0].kappa.text()
+        if len(raters) == 2 and agreement.pairs
+        else "-",
     )
 
 
@@ -390,7 +491,9 @@ def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
         text = clean.prose(question.replace("\n", " · "), _QUESTION)
         lines.append(f"- {clean.prose(name)}: {text}")
     texts = {
-        path: "".join(f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in ratings),
+        path: "".join(
+            f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in ratings
+        ),
         path.with_suffix(".md"): "\n".join([*lines, ""]),
     }
     write_texts(texts.items())

@@ -22,7 +22,10 @@ PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy"
 
 
 def provenance(
-    plan: Plan, choice: Selection, outcomes: Mapping[str, Outcome], specs: Mapping[str, object]
+    plan: Plan,
+    choice: Selection,
+    outcomes: Mapping[str, Outcome],
+    specs: Mapping[str, object],
 ) -> dict[str, object]:
     """Return what reproduces the run; ``specs`` name ``model`` and ``judge``, without keys."""
     slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
@@ -39,7 +42,8 @@ def provenance(
                 "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
                 "metrics": [asdict(metric) for metric in slice_.metrics],
                 "checks": [
-                    {**asdict(check), "version": version_of(check)} for check in slice_.checks
+                    {**asdict(check), "version": version_of(check)}
+                    for check in slice_.checks
                 ],
             }
             for name, slice_ in sorted(slices.items())
@@ -94,7 +98,9 @@ class Baseline:
     def obstacle(self, now: SliceSummary) -> str:
         """Return why its part of a slice may not stand for all of it, or nothing."""
         if self.run.get("complete") is not True:
-            return f"the {self.role} was cut short; {Obstacle.OTHER_ITEMS} a complete run"
+            return (
+                f"the {self.role} was cut short; {Obstacle.OTHER_ITEMS} a complete run"
+            )
         slices = mappings(self.run.get("slices"))
         part = next((one for one in slices if one.get("name") == now.name), None)
         if part is None:
@@ -106,9 +112,12 @@ class Baseline:
         try:
             then = sample_of(part, inner(self.run, "provenance"))
         except (KeyError, ValueError):
-            return f"the {self.role} does not say whether it asked all items; run it again"
+            return (
+                f"the {self.role} does not say whether it asked all items; run it again"
+            )
         if then is None or (
-            now.sample and (then.items, then.seed) == (now.sample.items, now.sample.seed)
+            now.sample
+            and (then.items, then.seed) == (now.sample.items, now.sample.seed)
         ):
             return ""
         what = f"the {self.role} asked {then.text}"
@@ -122,7 +131,11 @@ def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
 
 
 def changed_judge(
-    slice_: Slice, new: Sequence[Record], old: Sequence[Record], baseline: Baseline, judge: str
+    slice_: Slice,
+    new: Sequence[Record],
+    old: Sequence[Record],
+    baseline: Baseline,
+    judge: str,
 ) -> str:
     """Return why a difference to the baseline may be the judge's own, or nothing."""
     former = str(baseline.run.get("judge", ""))
@@ -141,12 +154,16 @@ def changed_judge(
     return ""
 
 
-def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: object) -> str:
+def changed_requests(
+    slice_: Slice, baseline: Baseline, judge: str, origin: object
+) -> str:
     """Return what is sent to a judge, or checked, and changed; ``origin`` is the new run's."""
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
     words = f"{LEXICAL}:{slice_.language}"
     for spec in (words, *parse_judges(judge.split(" ")).models()) if by_judge else ():
-        was, is_ = (inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
+        was, is_ = (
+            inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin)
+        )
         if was != is_ and (spec == words or (was and is_)):
             return f"what is sent to the judge {spec} {Obstacle.CHANGED}: {_moved(was, is_)}"
     if slice_.kind.by_checks and (names := retaken(slice_, baseline, origin)):
@@ -159,7 +176,9 @@ def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
 
     def taken(run: object) -> dict[str, object]:
         part = inner(run, "slices", slice_.name)
-        checks = ((f"{CHECK}{one.get('name')}", one) for one in mappings(part.get("checks")))
+        checks = (
+            (f"{CHECK}{one.get('name')}", one) for one in mappings(part.get("checks"))
+        )
         named = ((str(one.get("name")), one) for one in mappings(part.get("metrics")))
         return {name: ordered(one) for name, one in (*checks, *named)}
 
@@ -169,17 +188,22 @@ def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
     return [name for name in {**was, **is_} if was.get(name) != is_.get(name)]
 
 
-def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:
+def changed_origin(
+    baseline: Baseline, model: str, judge: str, origin: object
+) -> Iterator[str]:
     """Yield which prompts and parameters changed apart from model and judge, or are not known."""
     before, former = baseline.run.get("provenance"), str(baseline.run.get("model", ""))
     for name in inner(origin, "slices") if RECORDED not in (former, model) else ():
-        old, new = (inner(one, "slices", name).get("prompt") for one in (before, origin))
+        old, new = (
+            inner(one, "slices", name).get("prompt") for one in (before, origin)
+        )
         if old and new and old != new:
             yield f"{name}: the answer prompt changed from {old} to {new}, not the model alone"
     was, is_ = inner(before, "sent", former), inner(origin, "sent", model)
     if former != model:  # its name and address differ in any case
         was, is_ = (
-            {"parameters": one["parameters"]} if "parameters" in one else {} for one in (was, is_)
+            {"parameters": one["parameters"]} if "parameters" in one else {}
+            for one in (was, is_)
         )
     if was and is_ and was != is_:
         yield f"what is sent to the model changed, not the model alone: {_moved(was, is_)}"
@@ -191,13 +215,23 @@ def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -
 
 
 def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
-    was, is_ = ({**one, "parameters": None, **inner(one, "parameters")} for one in (then, now))
-    names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
+    was, is_ = (
+        {**one, "parameters": None, **inner(one, "parameters")} for one in (then, now)
+    )
+    names = sorted(
+        name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name)
+    )
 
     def word(value: object) -> str:
-        return "nothing" if value is None else one_line(mask(json.dumps(value, default=str)), 60)
+        return (
+            "nothing"
+            if value is None
+            else one_line(mask(json.dumps(value, default=str)), 60)
+        )
 
-    moves = (f"{name} from {word(was.get(name))} to {word(is_.get(name))}" for name in names)
+    moves = (
+        f"{name} from {word(was.get(name))} to {word(is_.get(name))}" for name in names
+    )
     return ", ".join(moves)
 
 

@@ -20,7 +20,9 @@ SPAN_LIMIT = 200
 
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
 _ADDRESS = re.compile(r"([A-Za-z][\w.+:@/-]*://[\w.:/@%~+-]*[\w/])", re.ASCII)
-_ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
+_ENTITIES = {
+    "<": "&lt;"
+}  # some renderers take a tag that only a backslash stands before
 _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
 
 
@@ -41,7 +43,9 @@ def masked(value: T) -> T:
     elif is_dataclass(given) and not isinstance(given, type):
         parts = flat(given)
         found = {name: masked(part) for name, part in parts.items()}
-        changed = {name: part for name, part in found.items() if part is not parts[name]}
+        changed = {
+            name: part for name, part in found.items() if part is not parts[name]
+        }
         safe = replace(given, **changed) if changed else given
     else:
         return value
@@ -72,7 +76,11 @@ def prose(text: str, limit: int = 400) -> str:
 
     def escaped(part: str) -> str:
         wide = part.translate(_WIDE)
-        return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide)
+        return _MARKUP.sub(
+            lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide
+        )
 
     parts = _ADDRESS.split(cut(line(text), limit))
-    return "".join(f"`{part}`" if n % 2 else escaped(part) for n, part in enumerate(parts))
+    return "".join(
+        f"`{part}`" if n % 2 else escaped(part) for n, part in enumerate(parts)
+    )

@@ -29,13 +29,20 @@ def taken(record: Record | None, row: UsageMetric) -> float | None:
 
 
 def usage_estimate(
-    records: Sequence[Record], slice_: Slice, row: UsageMetric, unknown: float | None = None
+    records: Sequence[Record],
+    slice_: Slice,
+    row: UsageMetric,
+    unknown: float | None = None,
 ) -> Estimate:
     """Return one metric. Unknown values count as ``unknown``; None leaves them out."""
     values = [(record, taken(record, row)) for record in records]
     known = [(one, unknown if value is None else value) for one, value in values]
-    pairs = [(slice_.cluster_of(one), value) for one, value in known if value is not None]
-    return row.estimate([value for _, value in pairs], [cluster for cluster, _ in pairs])
+    pairs = [
+        (slice_.cluster_of(one), value) for one, value in known if value is not None
+    ]
+    return row.estimate(
+        [value for _, value in pairs], [cluster for cluster, _ in pairs]
+    )
 
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
@@ -264,7 +271,9 @@ class PlannedPair:
     """The data set's ``order``."""
 
 
-AuditPlan = Mapping[str, PlannedPair]  # the pairs of an audit, by a hash of the two answers
+AuditPlan = Mapping[
+    str, PlannedPair
+]  # the pairs of an audit, by a hash of the two answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _OWN = [name for name in COLUMNS if name not in ("key", "metadata", "votes", "digest")]
-_ADDED = ("kind", "passed", "error_kind", "flip", "old_grade", "old_rating", "old_answer")
+_ADDED = (
+    "kind",
+    "passed",
+    "error_kind",
+    "flip",
+    "old_grade",
+    "old_rating",
+    "old_answer",
+)
 TYPES: Mapping[str, str] = {
     "passed": "boolean",
     "rating": "Int64",
@@ -51,7 +59,9 @@ class Run:
         except ImportError:
             raise ImportError("a frame needs pandas; pip install pandas") from None
 
-        def encodable(value: object) -> object:  # neither a page nor a file holds lone surrogates
+        def encodable(
+            value: object,
+        ) -> object:  # neither a page nor a file holds lone surrogates
             text = value if isinstance(value, str) else ""
             return text.encode("utf-8", "backslashreplace").decode() or value
 
@@ -61,7 +71,9 @@ class Run:
         keys = pd.Index([record.key for record in self.report.records], name="key")
         frame = pd.DataFrame(cells, index=keys)
         for name, order in _orders(self.report).items():
-            frame[name] = frame[name].astype(pd.CategoricalDtype(list(order), ordered=True))
+            frame[name] = frame[name].astype(
+                pd.CategoricalDtype(list(order), ordered=True)
+            )
         return frame.astype(TYPES)
 
 
@@ -78,11 +90,19 @@ def _rows(report: Report) -> list[dict[str, object]]:
         row = {name: getattr(record, name) for name in _OWN}
         kind = kinds.get(f"{record.dataset}:{record.language}")
         before = (known.grade, known.rating) if known else (None, None)
-        added = (kind, record.passes(), record.error.partition(":")[0] or None, flip, *before)
+        added = (
+            kind,
+            record.passes(),
+            record.error.partition(":")[0] or None,
+            flip,
+            *before,
+        )
         answer = change.answer if change and known else None
         row |= dict(zip(_ADDED, (*added, answer), strict=True))
         own = record.metadata.items()
-        found.append(row | {f"meta_{n}" if n in row or n == "key" else n: one for n, one in own})
+        found.append(
+            row | {f"meta_{n}" if n in row or n == "key" else n: one for n, one in own}
+        )
     return found
 
 

@@ -105,7 +105,9 @@ COLUMNS = tuple(one.name for one in fields(Record))
 
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Return records in the order of every report file."""
-    return sorted(records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key))
+    return sorted(
+        records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key)
+    )
 
 
 def by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
@@ -125,7 +127,9 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
-    counted = own.input_tokens or own.output_tokens  # if no server counts, no cost is known either
+    counted = (
+        own.input_tokens or own.output_tokens
+    )  # if no server counts, no cost is known either
     scores = item.slice.rubric.scores if item.slice.rubric else {}
     # Most fields have the same name in the item, its verdict or its outcome.
     known = {**flat(item.case), **flat(verdict), **flat(outcome), "key": item.key}
@@ -142,7 +146,8 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         cached_tokens=usage.cache_read_tokens,
         answer_seconds=round(own.seconds, 6) if own.seconds else None,
         answer_tokens_in=own.input_tokens or None,
-        answer_tokens_out=own.output_tokens or (0 if counted and not outcome.answer else None),
+        answer_tokens_out=own.output_tokens
+        or (0 if counted and not outcome.answer else None),
         answer_cost=own.cost if counted or own.cost else None,
         **shared,
     )
@@ -151,5 +156,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
 
 def safe(record: Record) -> Record:
     """Return the record with keys masked in all its texts: every writer may show these."""
-    values = repr(flat(record).values())  # with its name, the field ``key`` would look like a key
+    values = repr(
+        flat(record).values()
+    )  # with its name, the field ``key`` would look like a key
     return masked(record) if may_hold_key(values) else record

@@ -26,7 +26,9 @@ Role = Literal["baseline", "anchor"]
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 WARNING = "WARNING: "  # the beginning of a note that touches the verdict
-ASK_ANEW = "--fresh NAME"  # the option that a sentence names where earlier replies mislead
+ASK_ANEW = (
+    "--fresh NAME"  # the option that a sentence names where earlier replies mislead
+)
 
 
 class Obstacle(StrEnum):
@@ -72,7 +74,9 @@ class SliceSummary:
     """How often each grade or rating was given."""
     confusion: tuple[ConfusionCell, ...] = ()
     """Given labels and grades; only of yes/no and judged slices."""
-    breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
+    breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(
+        default_factory=dict
+    )
     """Metrics by metadata field and by its values."""
     partial: bool = False
     """Whether something was left out by hand."""
@@ -106,7 +110,9 @@ class SliceSummary:
         if self.partial:
             return "partial"
         drawn = [self.sample.text] if self.sample else []
-        asked = f"{self.counts.planned - self.counts.stopped:,} of {self.counts.planned:,}"
+        asked = (
+            f"{self.counts.planned - self.counts.stopped:,} of {self.counts.planned:,}"
+        )
         settled = [f"settled after {asked}"] if self.counts.stopped else []
         return "; ".join(drawn + settled)
 
@@ -141,7 +147,9 @@ class GateResult:
     @property
     def name(self) -> str:
         """What it is about, for instance ``correct`` or ``drop (anchor)``."""
-        return f"{self.threshold.name} (anchor)" if self.anchored else self.threshold.name
+        return (
+            f"{self.threshold.name} (anchor)" if self.anchored else self.threshold.name
+        )
 
     @property
     def slice(self) -> str:

@@ -39,7 +39,9 @@ class InputInFolderError(UsageError):
     """A run to compare with lies where the report is to be written."""
 
 
-def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:
+def check_apart(
+    earlier: Path, folder: Path, role: str, option: str = "--report-dir"
+) -> None:
     """Refuse a run to compare with that lies where this report would replace it."""
     if _lies_in(earlier, folder):
         raise InputInFolderError(
@@ -75,7 +77,9 @@ def claim(folder: Path) -> Iterator[None]:
             raise UsageError(
                 f"--report-dir: another run is writing to {folder}; wait for it, or name another"
             )
-        started = f"the run that started at {datetime.now(UTC).isoformat(' ', 'seconds')}"
+        started = (
+            f"the run that started at {datetime.now(UTC).isoformat(' ', 'seconds')}"
+        )
         try:
             _withdraw(folder, f"{started} has written no report")
             yield
@@ -102,12 +106,16 @@ def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
     except UsageError as error:
         own = isinstance(error, InputInFolderError)
         if folder and not (own or any(_lies_in(one, folder) for one in inputs)):
-            _withdraw(folder, "the last command that was to write here was refused: exit 4")
+            _withdraw(
+                folder, "the last command that was to write here was refused: exit 4"
+            )
         raise
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:
-    return UsageError(f"--report-dir: {folder} cannot be written ({error.strerror}); name another")
+    return UsageError(
+        f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
+    )
 
 
 def _lock(file: int) -> bool:
@@ -127,7 +135,9 @@ def _withdraw(folder: Path, why: str) -> None:
     if not any((folder / name).exists() for name in (RUN_FILE, PAGE, SUMMARY, GATES)):
         return
     if problem := keep_decided(folder):
-        raise UsageError(f"--report-dir: {problem}; move it away, or name another folder")
+        raise UsageError(
+            f"--report-dir: {problem}; move it away, or name another folder"
+        )
     line = f"{NO_VERDICT}: {why}"
     texts = {
         GATES: (
@@ -140,7 +150,9 @@ def _withdraw(folder: Path, why: str) -> None:
         SUMMARY: f"**{line}.**\n",
         PAGE: f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{NO_VERDICT}</title>'
         f"<p>{line}.</p></html>\n",
-        RUN_FILE: json.dumps({"verdict": NO_VERDICT, "decision": {"code": None, "line": line}})
+        RUN_FILE: json.dumps(
+            {"verdict": NO_VERDICT, "decision": {"code": None, "line": line}}
+        )
         + "\n",
     }
     try:
@@ -155,7 +167,11 @@ def keep_decided(folder: Path) -> str:
     to = previous(folder)
     try:
         run: Any = parse_json(read_text(folder / RUN_FILE))
-        if isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and run.get("gates"):
+        if (
+            isinstance(run, dict)
+            and run.get("verdict") in ("PASS", "FAIL")
+            and run.get("gates")
+        ):
             keep(folder, to)
     except OSError as error:
         return f"{to}: the report before cannot be kept there ({error.strerror})"
@@ -173,7 +189,9 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
         path.unlink(missing_ok=True)
     files = report_files(folder)
     if packed and folder / RECORDS in files:
-        write_whole(to / PACKED, [gzip.compress((folder / RECORDS).read_bytes(), mtime=0)])
+        write_whole(
+            to / PACKED, [gzip.compress((folder / RECORDS).read_bytes(), mtime=0)]
+        )
         files = []
     for path in (*files, folder / RUN_FILE):
         if not packed or path.name in (PACKED, RUN_FILE):
@@ -192,7 +210,11 @@ def graded_files(folder: Path) -> Iterator[Path]:
     """Yield the files of letters that are ours, as their first line says."""
     header = ",".join(GRADED_HEADER)
     for path in folder.glob("*-graded.csv"):
-        if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+        if (
+            GRADED_NAME.fullmatch(path.name)
+            and path.is_file()
+            and not path.is_symlink()
+        ):
             with path.open("rb") as file:
                 line = file.readline(len(header) + 6).decode("ascii", "replace")
             if line.replace('"', "").rstrip("\r\n") == header:

@@ -34,7 +34,9 @@ def _names(kind: Any, *apart: str) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind) if one.name not in apart)
 
 
-_WHOLE = _names(Report, "records", "datasets", "decision", "slices", "provenance", "run")
+_WHOLE = _names(
+    Report, "records", "datasets", "decision", "slices", "provenance", "run"
+)
 _LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
 _LATER_COLUMNS = frozenset({"calls"})
 """What earlier versions did not write of a report and of a record."""
@@ -107,7 +109,11 @@ def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
             own = dict(part)
             rubric = {name: own.pop(name) for name in _OF_RUBRIC if name in own}
             rubric |= {"language": own["language"], "version": own.pop("rubric", "")}
-            rubric |= {"name": rubric["version"].partition(".")[0], "system": "", "user": ""}
+            rubric |= {
+                "name": rubric["version"].partition(".")[0],
+                "system": "",
+                "user": "",
+            }
             slices[own["language"]] = {
                 "dataset": value["name"],
                 "kind": value["kind"],
@@ -115,10 +121,14 @@ def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
                 "rubric": rubric if rubric.get("protocol") else None,
                 "thresholds": own.pop("rules", []),
                 "metrics": [{"name": name} for name in own.pop("metrics", ())],
-                "checks": [{"name": name, "check": ""} for name in own.pop("checks", ())],
+                "checks": [
+                    {"name": name, "check": ""} for name in own.pop("checks", ())
+                ],
                 **own,
             }
-        found.append(decode(Dataset, {**value, "folder": value["name"], "slices": slices}))
+        found.append(
+            decode(Dataset, {**value, "folder": value["name"], "slices": slices})
+        )
     return tuple(found)
 
 
@@ -127,7 +137,9 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     gates = []
     for gate in decode(list[dict[str, Any]], run["gates"]):
         rule = {name: gate.pop(name) for name in _names(Threshold) if name in gate}
-        others = {name: one for name, one in gate.items() if name not in ("slice", "bar")}
+        others = {
+            name: one for name, one in gate.items() if name not in ("slice", "bar")
+        }
         gates.append({**others, "threshold": rule})
     slices = decode(list[dict[str, Any]], run["slices"])
     for part in slices:
@@ -135,7 +147,11 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
         part.pop("name", None)
     names = _names(Report, "records", "datasets")
     data = {name: run[name] for name in names if name in run or name not in _LATER}
-    data |= {"decision": {**run["decision"], "gates": gates}, "slices": slices, "records": []}
+    data |= {
+        "decision": {**run["decision"], "gates": gates},
+        "slices": slices,
+        "records": [],
+    }
     datasets = load_datasets(decode(list[Data], run["datasets"]))
     made: Report = replace(decode(Report, data), records=found, datasets=datasets)
     if lacking := sorted(by_slice(found).keys() - {part.name for part in made.slices}):
@@ -156,7 +172,11 @@ def sample_of(part: Data, provenance: Data) -> SliceSample | None:
     if limit is None:
         return None
     items, times, whole = (int(str(one)) for one in (limit, repeats, part["whole"]))
-    return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
+    return (
+        None
+        if whole < items * times
+        else SliceSample(items=items, of=None, seed=int(str(seed)))
+    )
 
 
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
@@ -186,7 +206,9 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
             f"{expected[:12]}…); restore both files from the same run"
         )
     lines = raw.decode("utf-8", "replace").split("\n")
-    return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
+    return run, tuple(
+        _record(items, row, line) for row, line in enumerate(lines, 1) if line
+    )
 
 
 def load_report(path: Path, *, items: bool = True) -> Report:
@@ -208,9 +230,13 @@ def _checked_run(source: Path) -> dict[str, object]:
     try:
         run: dict[str, object] = decode(dict[str, Any], parse_json(read_text(source)))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source}: no run ({error}); give the report folder of a run") from None
+        raise UsageError(
+            f"{source}: no run ({error}); give the report folder of a run"
+        ) from None
     if run.get("verdict") == NO_VERDICT:
-        raise UsageError(f"{source}: {NO_VERDICT}: its run wrote no report; run it again")
+        raise UsageError(
+            f"{source}: {NO_VERDICT}: its run wrote no report; run it again"
+        )
     version = run.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UsageError(
@@ -228,7 +254,9 @@ def _record(path: Path, row: int, line: str) -> Record:
             raise ValueError(f"another version wrote it, without {', '.join(lacking)}")
         return safe(record)
     except (ValueError, RecursionError) as error:
-        what = f"not a record as it was written ({error}); restore the file from the run"
+        what = (
+            f"not a record as it was written ({error}); restore the file from the run"
+        )
         raise UsageError(f"{path}:{row}: {what}") from None
 
 
@@ -296,7 +324,9 @@ def dump(value: object, indent: int | None = None) -> str:
 
 def ordered(value: object) -> Any:
     """Return free-form data with its mappings by key: they may have been filled in any order."""
-    return msgspec.to_builtins(value, enc_hook=_plain, str_keys=True, order="deterministic")
+    return msgspec.to_builtins(
+        value, enc_hook=_plain, str_keys=True, order="deterministic"
+    )
 
 
 def _plain(value: object) -> object:

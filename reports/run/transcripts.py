@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from evaluators.core import LedgerPlace, Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.output import plural, write_whole
-from evaluators.text import encode, flat, fresh_key, may_hold_key, request_key, texts_named, whole
+from evaluators.text import (
+    encode,
+    flat,
+    fresh_key,
+    may_hold_key,
+    request_key,
+    texts_named,
+    whole,
+)
 from evaluators.user_code import OtherProcess
 from reports.run.clean import masked
 from reports.run.record import Record, in_order
@@ -26,8 +34,15 @@ from reports.run.run_json import decode
 _AT_ONCE = 500  # calls that are looked up with one query
 _LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours
 _LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes
-_GZIP = 31  # zlib's word for gzip's format; it writes no time and no name into the header
-_ODD = (AttributeError, KeyError, TypeError, ValueError)  # of a line that is none of ours
+_GZIP = (
+    31  # zlib's word for gzip's format; it writes no time and no name into the header
+)
+_ODD = (
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+)  # of a line that is none of ours
 
 
 class Line(NamedTuple):
@@ -48,7 +63,9 @@ Source = Callable[[Sequence[str]], Iterator[Line]]
 
 def keys_of(records: Iterable[Record]) -> list[str]:
     """Return the keys of all calls for these records, each once, in the records' order."""
-    return list(dict.fromkeys(key for record in in_order(records) for key in record.calls))
+    return list(
+        dict.fromkeys(key for record in in_order(records) for key in record.calls)
+    )
 
 
 def of_ledger(ledger: Ledger) -> Source:
@@ -61,7 +78,9 @@ def of_ledger(ledger: Ledger) -> Source:
             try:
                 replies = ledger.reply_texts(some)
                 sent, texts, damaged = ledger.requests(some)
-            except LedgerError:  # a database that is gone: the report does without the rest
+            except (
+                LedgerError
+            ):  # a database that is gone: the report does without the rest
                 return
             for name in [name for name in texts if name not in known]:
                 yield _line(False, name, f'{{"text":"{name}","content":{texts[name]}}}')
@@ -70,13 +89,19 @@ def of_ledger(ledger: Ledger) -> Source:
                 if key in sent or key in replies or key in damaged:
                     asked, got = sent.get(key, "null"), replies.get(key, "null")
                     odd = ',"damaged":true' if key in damaged else ""
-                    yield _line(True, key, f'{{"call":"{key}","sent":{asked}{odd},"reply":{got}}}')
+                    yield _line(
+                        True,
+                        key,
+                        f'{{"call":"{key}","sent":{asked}{odd},"reply":{got}}}',
+                    )
 
     return lines
 
 
 def _line(is_call: bool, key: str, text: str) -> Line:
-    return Line(is_call, key, encode(masked(json.loads(text))) if may_hold_key(text) else text)
+    return Line(
+        is_call, key, encode(masked(json.loads(text))) if may_hold_key(text) else text
+    )
 
 
 def of_files(paths: Iterable[Path]) -> Source | None:
@@ -86,10 +111,15 @@ def of_files(paths: Iterable[Path]) -> Source | None:
     def lines(keys: Sequence[str]) -> Iterator[Line]:
         wanted, done = set(keys), set[str]()
         for path in found:
-            calls = (names for one, names in _read(path) if one.is_call and one.key in wanted)
+            calls = (
+                names for one, names in _read(path) if one.is_call and one.key in wanted
+            )
             named = {name for names in calls for name in names}
             for one, _ in _read(path):
-                if one.key in (wanted if one.is_call else named) and one.key not in done:
+                if (
+                    one.key in (wanted if one.is_call else named)
+                    and one.key not in done
+                ):
                     done.add(one.key)
                     yield one
 
@@ -178,10 +208,14 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
             call = SentCall(key=one["call"], spec=reply.model if reply else "", reply=reply,
                             is_damaged=bool(one.get("damaged")))  # fmt: skip
             if one["sent"] is not None:
-                frame, fields = whole(one["sent"], lambda name: texts.get(name, lost)["content"])
+                frame, fields = whole(
+                    one["sent"], lambda name: texts.get(name, lost)["content"]
+                )
                 request = decode(Request, fields)
                 asked = fresh_key(request_key(frame["model"], request), frame["fresh"])
-                call = replace(call, request=request, spec=str(frame["spec"]), is_damaged=False)
+                call = replace(
+                    call, request=request, spec=str(frame["spec"]), is_damaged=False
+                )
                 call = replace(call, is_exact=asked == call.key)
             found[key] = call
         return found
@@ -211,16 +245,26 @@ def parts(call: SentCall) -> Iterator[tuple[str, str]]:
     else:
         request, case = call.request, call.request.case
         if case:
-            known = {name: part for name, part in flat(case).items() if name != "messages" and part}
+            known = {
+                name: part
+                for name, part in flat(case).items()
+                if name != "messages" and part
+            }
             yield "case", _JSON.encode(known)
         for message in (*request.messages, *(case.messages if case else ())):
             yield message.role, message.content
         if tool := request.tool:
-            yield f"function {tool.name}", f"{tool.description}\n{_JSON.encode(tool.schema)}"
+            yield (
+                f"function {tool.name}",
+                f"{tool.description}\n{_JSON.encode(tool.schema)}",
+            )
         if request.parameters:
             yield "parameters", _JSON.encode(request.parameters)
         if not call.is_exact:
-            yield "note", "(this is not exactly what was sent: keys are masked, or it was altered)"
+            yield (
+                "note",
+                "(this is not exactly what was sent: keys are masked, or it was altered)",
+            )
     if (reply := call.reply) is None:
         yield "reply", "(none: the call failed)"
         return
@@ -228,5 +272,10 @@ def parts(call: SentCall) -> Iterator[tuple[str, str]]:
         yield "reply", reply.text
     for one in reply.calls:
         yield f"reply calls {one.name}", one.arguments
-    tokens = f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
-    yield "about", f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s"
+    tokens = (
+        f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
+    )
+    yield (
+        "about",
+        f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s",
+    )

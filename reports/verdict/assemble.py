@@ -5,7 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
+from cases.dataset import (
+    Dataset,
+    Plan,
+    Sampling,
+    Shards,
+    Slice,
+    SliceSample,
+    clusters_in,
+)
 from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
 from evaluators.text import first_of
@@ -14,15 +22,34 @@ from reports.compare.pairs import PairedSlice, pair_records, unless_own
 from reports.gates import decide, sequential
 from reports.gates.change import change_gates
 from reports.gates.sequential import SequentialGate
-from reports.judge.judging import corrected_gates, drift_notes, judging, judging_notes, measuring
+from reports.judge.judging import (
+    corrected_gates,
+    drift_notes,
+    judging,
+    judging_notes,
+    measuring,
+)
 from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise, tabulate
-from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests, retaken
+from reports.run.baseline import (
+    Baseline,
+    changed_judge,
+    changed_origin,
+    changed_requests,
+    retaken,
+)
 from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, by_slice, in_order, total_cost
-from reports.run.report import ASK_ANEW, WARNING, Decision, GateResult, Report, SliceSummary
+from reports.run.report import (
+    ASK_ANEW,
+    WARNING,
+    Decision,
+    GateResult,
+    Report,
+    SliceSummary,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,11 +128,17 @@ def count_run(
             summary = summarise(grouped[name], slice_, partial, for_gates, sample)
         note = "" if slice_.declared else "not declared: languages.default serves it"
         if drawn := inputs.samples.get(name):
-            fixed = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
-            drawn = replace(drawn, pinned=Sampling(limit=drawn.items, seed=drawn.seed) == fixed)
+            fixed = next(
+                one.sampling for one in inputs.datasets if one.name == slice_.dataset
+            )
+            drawn = replace(
+                drawn, pinned=Sampling(limit=drawn.items, seed=drawn.seed) == fixed
+            )
         summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
-    inside = () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
+    inside = (
+        () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
+    )
     found = known.calibrations if known else (*inside, *inputs.outside)
     return CountedRun(
         datasets=datasets,
@@ -114,7 +147,9 @@ def count_run(
         summaries=summaries,
         samples=samples,
         calibrations=found,
-        distrusted={name: distrust(datasets, one, found, judge) for name, one in slices.items()},
+        distrusted={
+            name: distrust(datasets, one, found, judge) for name, one in slices.items()
+        },
         shards=inputs.shards,
         for_gates=for_gates,
     )
@@ -125,7 +160,10 @@ Compared = Mapping[str, PairedSlice]
 
 
 def paired_slices(
-    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] = {}
+    run: CountedRun,
+    judge: str,
+    baseline: Baseline | None,
+    origin: Mapping[str, object] = {},
 ) -> dict[str, PairedSlice]:
     """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
     if baseline is None:
@@ -139,7 +177,11 @@ def paired_slices(
         summary = run.summaries[name]
         drawn = summary.sample
         pairing = pair_records(new, old, seed=drawn.seed if drawn else None)
-        narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
+        narrow = (
+            summary.obstacle
+            or baseline.obstacle(summary)
+            or pairing.obstacle(baseline.role)
+        )
         elsewhere = (one[0] for other, one in before.items() if other not in run.slices)
         found[name] = PairedSlice(
             slice_=slice_,
@@ -153,12 +195,16 @@ def paired_slices(
             calibrations=measuring(slice_, run.calibrations),
             people=baseline.people,
             plan=baseline.plan,
-            elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
+            elsewhere=tuple(
+                one.language for one in elsewhere if one.dataset == slice_.dataset
+            ),
         )
     return unless_own(found)
 
 
-LEFT_OUT = "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
+LEFT_OUT = (
+    "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
+)
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -198,13 +244,21 @@ def assemble(
 
 
 def account(
-    inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
+    inputs: ReportInputs,
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
 ) -> Report:
     """Return the report over these records, without keys: the same ones give the same report."""
-    run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.every_judge)
+    run = count_run(
+        inputs, records := tuple(in_order(inputs.records)), facts.every_judge
+    )
     earlier, origin = (baseline, anchor), facts.provenance
     sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
-    compared, since = _comparison(sides, baseline, facts), _comparison(anchored, anchor, facts)
+    compared, since = (
+        _comparison(sides, baseline, facts),
+        _comparison(anchored, anchor, facts),
+    )
     decision, session = _decided(run, (sides, anchored), facts, earlier)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     made = Report(
@@ -249,7 +303,9 @@ def _causes(records: Iterable[Record]) -> Iterator[str]:
         yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
-def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comparison | None:
+def _comparison(
+    sides: Compared, earlier: Baseline | None, facts: Facts
+) -> Comparison | None:
     if earlier is None:
         return None
     changed = changed_origin(earlier, facts.model, facts.judge, facts.provenance)
@@ -257,20 +313,30 @@ def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comp
 
 
 def decision_of(
-    inputs: ReportInputs, facts: Facts, *earlier: Baseline | None, known: CountedRun | None = None
+    inputs: ReportInputs,
+    facts: Facts,
+    *earlier: Baseline | None,
+    known: CountedRun | None = None,
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
-    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=known)
+    run = count_run(
+        inputs, inputs.records, facts.every_judge, for_gates=True, known=known
+    )
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
 
 def _decided(
-    run: CountedRun, compared: Sequence[Compared], facts: Facts, earlier: Sequence[Baseline | None]
+    run: CountedRun,
+    compared: Sequence[Compared],
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared))
     session = _session(facts.session, run, gates, compared)
-    lost = (lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one)
+    lost = (
+        lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
+    )
     doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
     if left_out := [name for name in session.left_out if name not in run.slices]:
         doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
@@ -305,7 +371,9 @@ def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str
                 found[member][part] += times
     for member, counts in found.items():
         if len(counts) > 1:
-            listed = ", ".join(f"{name} ({times:,})" for name, times in sorted(counts.items()))
+            listed = ", ".join(
+                f"{name} ({times:,})" for name, times in sorted(counts.items())
+            )
             yield (
                 f"{what} of {len(counts)} versions of {member}, as its provider names them: "
                 f"{listed}; {ASK_ANEW} asks all anew"
@@ -320,12 +388,19 @@ def sequences(
     return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
 
 
-def _sequences(run: CountedRun, compared: Iterable[Compared]) -> Iterator[SequentialGate]:
-    blocked = {name: one.obstacle or run.distrusted[name] for name, one in run.summaries.items()}
+def _sequences(
+    run: CountedRun, compared: Iterable[Compared]
+) -> Iterator[SequentialGate]:
+    blocked = {
+        name: one.obstacle or run.distrusted[name]
+        for name, one in run.summaries.items()
+    }
     for dataset in run.datasets:
         own = run.of(dataset)
         scopes = [[sides[one.name] for one in own] for sides in filter(None, compared)]
-        yield from sequential.sequential_gates(dataset, own, run.records, blocked, scopes)
+        yield from sequential.sequential_gates(
+            dataset, own, run.records, blocked, scopes
+        )
 
 
 def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
@@ -333,19 +408,28 @@ def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult
         own = run.of(dataset)
         for one in own:
             name = one.name
-            summary, distrust, sample = run.summaries[name], run.distrusted[name], run.samples[name]
+            summary, distrust, sample = (
+                run.summaries[name],
+                run.distrusted[name],
+                run.samples[name],
+            )
             yield from slice_gates(one, run.records[name], summary, distrust, sample)
             why = summary.obstacle or distrust
             yield from corrected_gates(one, run.records[name], run.calibrations, why)
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope, states_only=run.for_gates)
-            yield from (one.result() for one in sequential.audited_gates(dataset, scope))
+            yield from (
+                one.result() for one in sequential.audited_gates(dataset, scope)
+            )
     yield from (one.result() for one in _sequences(run, compared))
 
 
 def _people_notes(
-    inputs: ReportInputs, facts: Facts, compared: Sequence[Baseline | None], decision: Decision
+    inputs: ReportInputs,
+    facts: Facts,
+    compared: Sequence[Baseline | None],
+    decision: Decision,
 ) -> Iterator[str]:
     """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
     judged = [record for record in inputs.records if record.adjudicated_by]
@@ -353,7 +437,9 @@ def _people_notes(
     if judged:
         people = ", ".join(sorted({record.adjudicated_by for record in judged}))
         yield f"{plural(len(judged), 'verdict')} by people ({people})"
-    passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
+    passed = [
+        gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None
+    ]
     if not given or not passed:
         return
     records = list(in_order(inputs.records))
@@ -363,9 +449,17 @@ def _people_notes(
             records[place] = replace(ungraded, grade=None, rating=None, score=None)
     run = count_run(inputs, records, facts.every_judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
-    still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
+    still = {
+        (one.slice, one.name, one.bar)
+        for one in _gates(run, sides)
+        if one.state == "PASS"
+    }
     for gate in passed:
-        names = (name for name in given if gate.slice in (name, f"{name.partition(':')[0]}:*"))
+        names = (
+            name
+            for name in given
+            if gate.slice in (name, f"{name.partition(':')[0]}:*")
+        )
         own = sum(given[name] for name in names)
         if own and (gate.slice, gate.name, gate.bar) not in still:
             owed = f"passes only with {plural(own, 'verdict')} by people"
@@ -383,11 +477,25 @@ def _session(
     A change is held by a slice's own gate or a pooled one; a labelled slice needs only its floor.
     """
     every = [one.counts for one in run.summaries.values()]
-    decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}
-    decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
-    paired = {one.slice for one in gates if one.threshold.paired and not one.threshold.of_usage}
-    asked = [one for one in run.slices.values() if one.kind.answered] if any(compared) else []
-    required = (one.name for one in run.datasets if one.baseline_required and run.of(one))
+    decided = {
+        one.slice for one in gates if one.language and not one.threshold.of_usage
+    }
+    decided |= {
+        f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted
+    }
+    paired = {
+        one.slice
+        for one in gates
+        if one.threshold.paired and not one.threshold.of_usage
+    }
+    asked = (
+        [one for one in run.slices.values() if one.kind.answered]
+        if any(compared)
+        else []
+    )
+    required = (
+        one.name for one in run.datasets if one.baseline_required and run.of(one)
+    )
     return replace(
         session,
         selected=sum(one.planned for one in every),
@@ -397,10 +505,14 @@ def _session(
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),
         unpaired=tuple(
-            one.name for one in asked if paired.isdisjoint((one.name, f"{one.dataset}:*"))
+            one.name
+            for one in asked
+            if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
         unmet=() if compared[0] else tuple(required),
-        lost=tuple(lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})),
+        lost=tuple(
+            lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
+        ),
         cautions=tuple(_cautions(run, any(compared))),
         shards=run.shards,
     )
@@ -419,14 +531,19 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
 
 
 def _gate_notes(
-    run: CountedRun, since: Comparison | None, session: decide.SessionFacts, decision: Decision
+    run: CountedRun,
+    since: Comparison | None,
+    session: decide.SessionFacts,
+    decision: Decision,
 ) -> Iterator[str]:
     """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
     warnings = [f"anchor: {warning}" for warning in (since.warnings if since else ())]
     if shards := run.shards:
         lacking = first_of(list(map(str, shards.missing)))
         warnings.insert(0, f"{decide.MERGE}; missing here of {shards.of}: {lacking}")
-    drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
+    drawn = [
+        f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample
+    ]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
     for name in session.ungated:
@@ -448,7 +565,9 @@ def _gate_notes(
     yield from decide.ceiling_notes(decision.gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
-        moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
+        moved = [
+            f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found
+        ]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
     yield from sequential.settled_notes(run.summaries.values(), decision.gates)
     yield from session.notes

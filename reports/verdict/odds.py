@@ -28,20 +28,36 @@ from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
-from reports.verdict.assemble import CountedRun, Facts, ReportInputs, count_run, decision_of
+from reports.verdict.assemble import (
+    CountedRun,
+    Facts,
+    ReportInputs,
+    count_run,
+    decision_of,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 20261122
-RUNS = 200  # the most simulated runs a line, over up to ``EASY`` records; fewer over more
+RUNS = (
+    200  # the most simulated runs a line, over up to ``EASY`` records; fewer over more
+)
 FEWEST = 40
 EASY = 2_000
 ERROR = 0.02  # the standard error of its shares at which a line has enough runs
-MARGIN = 0.1  # the margin of a slice without a ``drop`` gate, of its own or of its dataset
-MIN_REPEATED = 20  # the fewest repeated items that show how many differ between two runs
+MARGIN = (
+    0.1  # the margin of a slice without a ``drop`` gate, of its own or of its dataset
+)
+MIN_REPEATED = (
+    20  # the fewest repeated items that show how many differ between two runs
+)
 ALONE = 0.2  # what one language alone loses in the last line, as a share of its items
-LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
+LOSSES = {
+    0.5: "worse by half the margin",
+    1.0: "worse by the margin",
+    2.0: "worse by two margins",
+}
 
 OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
 """The fields of a record that an item takes over from another one."""
@@ -58,7 +74,10 @@ def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str
     again = [results for results in asked.values() if len(results) > 1]
     if len(again) < MIN_REPEATED:
         return DISCORDANCES, "not known (a baseline with --repeats tells)"
-    shares = (2 * sum(one) * (len(one) - sum(one)) / (len(one) * (len(one) - 1)) for one in again)
+    shares = (
+        2 * sum(one) * (len(one) - sum(one)) / (len(one) * (len(one) - 1))
+        for one in again
+    )
     return (sum(shares) / len(again),), "as between repeats of the baseline"
 
 
@@ -83,9 +102,13 @@ def known_records(
         found = before.get((*identity, item.repeat)) or before.get(identity)
         if found and (same or item.slice.kind.answered):
             now = replace(found, key=item.key, row=case.row, repeat=item.repeat)
-            old[item.key] = replace(now, judge=found.judge if same else judge, reason="simulated")
+            old[item.key] = replace(
+                now, judge=found.judge if same else judge, reason="simulated"
+            )
     outcomes = known([item.key for item in items if item.key not in old])
-    return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)
+    return tuple(
+        old.get(item.key) or make_record(item, outcomes[item.key]) for item in items
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +127,9 @@ class Odds:
     @property
     def codes(self) -> dict[int, float]:
         """The share of runs by exit code."""
-        return {code: number / self.ended.total() for code, number in self.ended.items()}
+        return {
+            code: number / self.ended.total() for code, number in self.ended.items()
+        }
 
     @property
     def error(self) -> float:
@@ -120,7 +145,9 @@ class Simulation:
     The judge decides its audited gates, and it has none on usage, which is unknown.
     """
 
-    def __init__(self, inputs: ReportInputs, facts: Facts, *earlier: Baseline | None) -> None:
+    def __init__(
+        self, inputs: ReportInputs, facts: Facts, *earlier: Baseline | None
+    ) -> None:
         def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
             return tuple(
                 replace(one, evidence="confident") if one.evidence == "audited" else one
@@ -131,14 +158,23 @@ class Simulation:
         datasets = []
         for part in inputs.datasets:
             slices = part.slices.items()
-            own = {key: replace(one, thresholds=judged(one.thresholds)) for key, one in slices}
+            own = {
+                key: replace(one, thresholds=judged(one.thresholds))
+                for key, one in slices
+            }
             datasets.append(replace(part, slices=own, pooled=judged(part.pooled)))
         self._inputs = replace(inputs, datasets=tuple(datasets))
         self._facts, self._earlier = facts, earlier
-        self._known = count_run(self._inputs, inputs.records, facts.judge, for_gates=True)
+        self._known = count_run(
+            self._inputs, inputs.records, facts.judge, for_gates=True
+        )
         grouped, seen = self._known.records, seen_by_judge(self._known)
         self._slices = [
-            (SimulatedSlice(one, grouped[one.name]), margin_of(part, one), seen.get(one.name, 1.0))
+            (
+                SimulatedSlice(one, grouped[one.name]),
+                margin_of(part, one),
+                seen.get(one.name, 1.0),
+            )
             for part in datasets
             for one in part.slices.values()
             if one.name in grouped
@@ -169,14 +205,18 @@ class Simulation:
                 loss = (worse * margin + alone * (one is lost)) * seen
                 drawn += one.records(random, discordance, loss)
             inputs = replace(self._inputs, records=tuple(drawn))
-            decision = decision_of(inputs, self._facts, *self._earlier, known=self._known)
+            decision = decision_of(
+                inputs, self._facts, *self._earlier, known=self._known
+            )
             found.ended[decision.code] += 1
             if lost:
                 found.passed[lost.name] += decision.code == 0
             for gate in decision.gates:
                 name = f"{gate.slice} {gate.name} {gate.bar}"
                 found.blame[name] += gate.state != "PASS"
-                found.reasons[name].add(gate.reason if gate.state == "INCONCLUSIVE" else "")
+                found.reasons[name].add(
+                    gate.reason if gate.state == "INCONCLUSIVE" else ""
+                )
         return found
 
     def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
@@ -195,10 +235,16 @@ class Simulation:
             said = "" if alone else f", {100 * share:.2g} % of items differ"
             if alone and odds.passed.total():
                 said = f"; most often passed: {odds.passed.most_common(1)[0][0]}"
-            codes = ", ".join(f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
+            codes = ", ".join(
+                f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6)
+            )
             yield f"    exit {codes}: {text}{said}"
         first, gates = found[0], defaultdict[str, list[str]](list)
-        most = ((name, n / first.ended.total()) for name, n in first.blame.most_common(3) if n)
+        most = (
+            (name, n / first.ended.total())
+            for name, n in first.blame.most_common(3)
+            if n
+        )
         blame = ", ".join(f"{name} ({share:.2f})" for name, share in most)
         yield f"    most often not PASS in the first line: {blame or 'no gate'}"
         for name, some in first.reasons.items():
@@ -244,26 +290,44 @@ class SimulatedSlice:
             alike[self._gold[place]][records[place].result].append(place)
         self._groups = [list(groups.values()) for groups in alike.values()]
         """The places of each gold label, by their outcome."""
-        self._golds = {gold: sorted(chain(*groups.values())) for gold, groups in alike.items()}
+        self._golds = {
+            gold: sorted(chain(*groups.values())) for gold, groups in alike.items()
+        }
         golds = self._golds.items()
-        self._wrong = {key: [one for one in own if one not in self._right] for key, own in golds}
+        self._wrong = {
+            key: [one for one in own if one not in self._right] for key, own in golds
+        }
         rates = ((len(own), 1 - len(self._wrong[key]) / len(own)) for key, own in golds)
-        self._sides = sum(n / len(self._graded) * 2 * rate * (1 - rate) for n, rate in rates)
+        self._sides = sum(
+            n / len(self._graded) * 2 * rate * (1 - rate) for n, rate in rates
+        )
         """The share of items that change sides if each takes the outcome of any other."""
         self.is_answered = slice_.kind.answered
-        self.can_lose = self.is_answered and bool(self._right) and any(self._wrong.values())
+        self.can_lose = (
+            self.is_answered and bool(self._right) and any(self._wrong.values())
+        )
         """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
 
-    def records(self, random: Generator, discordance: float, loss: float) -> list[Record]:
+    def records(
+        self, random: Generator, discordance: float, loss: float
+    ) -> list[Record]:
         """Return the records of one more run, where the judge sees a share of items lost."""
         found = list(self._records)
         if not self.is_answered or not self._graded:
             return found
         share = min(1.0, discordance / self._sides) if self._sides else 0.0
-        moves = dict(move for groups in self._groups for move in _exchanges(random, groups, share))
-        right = [place for place in self._graded if moves.get(place, place) in self._right]
+        moves = dict(
+            move
+            for groups in self._groups
+            for move in _exchanges(random, groups, share)
+        )
+        right = [
+            place for place in self._graded if moves.get(place, place) in self._right
+        ]
         for place in (place for place, one in enumerate(found) if not one.is_graded):
-            moves[place] = _one_of(self._golds.get(self._gold[place]) or self._graded, random)
+            moves[place] = _one_of(
+                self._golds.get(self._gold[place]) or self._graded, random
+            )
         chance = loss * len(self._graded) / max(1, len(self._right))
         for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
             if draw < chance and (wrong := self._wrong[self._gold[place]]):
@@ -288,9 +352,13 @@ def _exchanges(
     rates = share * np.outer(sizes, sizes) / total**2
     np.fill_diagonal(rates, 0.0)
     flat = rates.ravel()
-    counts = random.multinomial(total, [*flat, 1 - flat.sum()])[:-1].reshape(rates.shape)
+    counts = random.multinomial(total, [*flat, 1 - flat.sum()])[:-1].reshape(
+        rates.shape
+    )
     for group, row in zip(groups, counts, strict=True):
-        targets = random.permutation(np.repeat(np.arange(len(groups)), row))[: len(group)]
+        targets = random.permutation(np.repeat(np.arange(len(groups)), row))[
+            : len(group)
+        ]
         places = random.permutation(group)[: len(targets)]
         for place, target in zip(places.tolist(), targets.tolist(), strict=True):
             yield place, _one_of(groups[target], random)
@@ -301,7 +369,11 @@ def _one_of(places: Sequence[int], random: Generator) -> int:
 
 
 def power_lines(
-    dataset: Dataset, clusters: Clusters, *, baseline: bool, discordances: Sequence[float]
+    dataset: Dataset,
+    clusters: Clusters,
+    *,
+    baseline: bool,
+    discordances: Sequence[float],
 ) -> Iterator[str]:
     """Yield the smallest drop that each paired gate excludes if such shares of pairs differ."""
     undecided = "" if baseline else "; without --baseline it is not decided"
@@ -319,7 +391,10 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
         return "no forecast: people decide it, with `qagate review … --until-decided`"
     if threshold.evidence == "sequential":
         needed = [units_needed(threshold, count, share) for share in discordances]
-        units, open_ = either(f"{n:,}" for n, _ in needed), [f"{100 * n:.0f}" for _, n in needed]
+        units, open_ = (
+            either(f"{n:,}" for n, _ in needed),
+            [f"{100 * n:.0f}" for _, n in needed],
+        )
         return (
             f"--until-decided takes about {units} of {pairs} for an unchanged model if {shares} % "
             f"differ, and leaves {either(open_)} % of such runs open"
@@ -328,7 +403,9 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
         return "no forecast for this gate alone; see the odds of all gates"
     if count < (fewest := smallest_n(margin)):
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
-    margins = either(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
+    margins = either(
+        figure(confirmed_margin(count, share) or 1.0) for share in discordances
+    )
     return (
         f"{pairs} exclude a {threshold.measure} of {margins} with a chance of {POWER:g} if "
         f"{shares} % of them differ"
@@ -348,7 +425,9 @@ def expected_shares(
     shares: dict[str, float] = {}
     for name, count, gates in scoped_gates(dataset, clusters):
         shares[name] = 0.0 if all(gate.paired for gate in gates) else 1.0
-        parts = [part for part in sizes if part[0].name == name] or sizes  # of the pool all
+        parts = [
+            part for part in sizes if part[0].name == name
+        ] or sizes  # of the pool all
         for gate in (gate for gate in gates if gate.paired and baseline):
             scale = expected_scale(parts, calibrations, gate.of)
             units, _ = units_needed(gate, count, discordance, scale)
@@ -358,7 +437,10 @@ def expected_shares(
 
 
 def units_needed(
-    threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
+    threshold: Threshold,
+    count: int,
+    discordance: float,
+    scale: JudgeScale | None = None,
 ) -> tuple[int, float]:
     """Return how many of ``count`` pairs a sequential margin takes, and the share left open."""
     margin = threshold.max or 0.0

@@ -26,8 +26,14 @@ def find_run(given: str, here: Path = Path()) -> Path:
         return named
     names = [one.name for one in promoted(here)]
     near = get_close_matches(given, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"promoted: {', '.join(names) or 'none'}"
-    raise UsageError(f"{given}: no such path, and no run was promoted under this name; {hint}")
+    hint = (
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"promoted: {', '.join(names) or 'none'}"
+    )
+    raise UsageError(
+        f"{given}: no such path, and no run was promoted under this name; {hint}"
+    )
 
 
 def promoted(here: Path) -> list[Path]:
@@ -61,11 +67,18 @@ def _point(folder: Path, report: "Report") -> "TrendPoint":
         if before is not None and measure in before.measures:
             both = earlier.provenance, report.provenance
             was, is_ = (inner(one, "slices", now.name) for one in both)
-            names = {"data": "data_sha256", "rubric": "rubric"}  # figures depend on them too
-            odd = [what for what, name in names.items() if was.get(name) != is_.get(name)]
+            names = {
+                "data": "data_sha256",
+                "rubric": "rubric",
+            }  # figures depend on them too
+            odd = [
+                what for what, name in names.items() if was.get(name) != is_.get(name)
+            ]
             odd += ["judge"] if earlier.judge != report.judge else []
             figure = before.measures[measure]
-            found[now.name] = TrendFigure(measure=measure, estimate=figure, changed=tuple(odd))
+            found[now.name] = TrendFigure(
+                measure=measure, estimate=figure, changed=tuple(odd)
+            )
     return TrendPoint(
         name=folder.name,
         started=str(earlier.run.get("started", "")),
@@ -76,6 +89,11 @@ def _point(folder: Path, report: "Report") -> "TrendPoint":
 
 def check_name(name: str) -> str:
     """Return a name for a run to be promoted under; raises UsageError where it is no plain one."""
-    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or name[0] in ".-":
-        raise UsageError(f"{shown(name)}: a name of letters, digits, '.', '_' and '-' is needed")
+    if (
+        not name.replace("-", "").replace("_", "").replace(".", "").isalnum()
+        or name[0] in ".-"
+    ):
+        raise UsageError(
+            f"{shown(name)}: a name of letters, digits, '.', '_' and '-' is needed"
+        )
     return name

@@ -13,7 +13,13 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import Report, SliceSummary
-from reports.verdict.assemble import Facts, ReportInputs, account, count_run, paired_slices
+from reports.verdict.assemble import (
+    Facts,
+    ReportInputs,
+    account,
+    count_run,
+    paired_slices,
+)
 
 
 def rebuilt(
@@ -46,11 +52,16 @@ def audits_of(report: Report, *baselines: Baseline | None) -> Iterator[AuditedGa
     compared = [paired_slices(run, report.judge, one) for one in baselines]
     for dataset in run.datasets:
         for sides in filter(None, compared):
-            yield from audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
+            yield from audited_gates(
+                dataset, [sides[one.name] for one in run.of(dataset)]
+            )
 
 
 def regated(
-    report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
+    report: Report,
+    gates: GatesFile,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
 ) -> Report:
     """Return the report with these gates for its own. Raises UsageError for names it lacks."""
     return rebuilt(report, baseline, anchor, gates.put_into(report.datasets, "--gates"))
@@ -69,7 +80,10 @@ def merged(
     for part in (part for report in reports for part in report.slices):
         first = parts.setdefault(part.name, part)
         _same(f"number of items in {part.name}", [first.whole, part.whole])
-        _same(f"sample of {part.name}", [one.sample and one.sample.text for one in (first, part)])
+        _same(
+            f"sample of {part.name}",
+            [one.sample and one.sample.text for one in (first, part)],
+        )
     known = [report.shards for report in reports]
     _same("number of shards", [one.of if one else "no shard" for one in known])
     held = {number for one in known if one for number in one.held}
@@ -100,11 +114,15 @@ def _facts(reports: Sequence[Report]) -> Facts:
             interrupted=any(end.interrupted for end in ends),
             cause=next((end.cause for end in ends if end.cause), ""),
             left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
-            left_out=tuple(dict.fromkeys(name for end in ends for name in end.left_out)),
+            left_out=tuple(
+                dict.fromkeys(name for end in ends for name in end.left_out)
+            ),
             pytest_code=odd[0] if odd else worst,
             notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
         ),
-        provenance={name: _origin(name, [part.get(name) for part in parts]) for name in names},
+        provenance={
+            name: _origin(name, [part.get(name) for part in parts]) for name in names
+        },
         run={"shards": [report.run for report in reports]},
         complete=all(report.complete for report in reports),
     )
@@ -115,7 +133,11 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
     for record in (record for report in reports for record in report.records):
         first = found.setdefault(record.key, record)
         if first != record:
-            odd = next(name for name in COLUMNS if getattr(first, name) != getattr(record, name))
+            odd = next(
+                name
+                for name in COLUMNS
+                if getattr(first, name) != getattr(record, name)
+            )
             raise UsageError(
                 f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
                 "one run, or let the runs share a ledger"
@@ -135,7 +157,9 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
         name = f"{one.dataset}:{one.language}"
         first = found.setdefault((name, not one.measures), one)
         if reports[0].shards:
-            first = min(first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded))
+            first = min(
+                first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded)
+            )
         else:
             _same(f"metrics of the judge by {name}", [first.measures, one.measures])
         graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
@@ -146,7 +170,11 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
     name = parts[0].name
-    alike = [field.name for field in fields(Dataset) if field.name not in ("folder", "slices")]
+    alike = [
+        field.name
+        for field in fields(Dataset)
+        if field.name not in ("folder", "slices")
+    ]
     for field in alike:
         _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
     slices: dict[str, Slice] = {}

@@ -18,7 +18,9 @@ SEED = 20261122
 def show(lines: Callable[[int], Iterable[str]], rounds: int) -> None:
     """Print a benchmark's lines as they come."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
-    parser.add_argument("rounds", type=int, nargs="?", default=rounds, help=f"by default {rounds}")
+    parser.add_argument(
+        "rounds", type=int, nargs="?", default=rounds, help=f"by default {rounds}"
+    )
     for line in lines(parser.parse_args().rounds):
         say(sys.stdout, line)
 

@@ -49,7 +49,9 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProcess[str]":
+def called(
+    home: Path, installed: dict[str, str], *words: str
+) -> "CompletedProcess[str]":
     return run(
         [sys.executable, *words], cwd=home, env=installed, text=True, capture_output=True,
         check=False,
@@ -59,12 +61,18 @@ def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProc
 @pytest.mark.parametrize("found", ["1.2.3", None])
 def test_the_version(found: str | None, monkeypatch: Patch, capsys: Captured) -> None:
     """As its metadata has it; a clone that was never installed says so."""
-    known = Mock(return_value=found) if found else Mock(side_effect=PackageNotFoundError("qagate"))
+    known = (
+        Mock(return_value=found)
+        if found
+        else Mock(side_effect=PackageNotFoundError("qagate"))
+    )
     monkeypatch.setattr("evaluators.command_line.version", known)
     with pytest.raises(SystemExit) as ended:
         qagate.main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"qagate {found or '(run from its source'}")
+    assert capsys.readouterr().out.startswith(
+        f"qagate {found or '(run from its source'}"
+    )
 
 
 def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None:
@@ -72,7 +80,9 @@ def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     folders = ("cases", "evaluators", "reports")
     text = "".join(
-        path.read_text(encoding="utf-8") for name in folders for path in (ROOT / name).rglob("*.py")
+        path.read_text(encoding="utf-8")
+        for name in folders
+        for path in (ROOT / name).rglob("*.py")
     )
     assert "pip install 'qagate" not in text and "pip install qagate" not in text
     told = text.replace("{PARSER}", build.PARSER)
@@ -84,14 +94,26 @@ def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None
 
 
 @pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
-def test_needs_a_parser(source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
+def test_needs_a_parser(
+    source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
     """With any other sources in the recipe; the message names the file and what to install."""
     recipe = tmp_path / "recipe.yaml"
     bundled = load_recipe(find_recipe("be"))
     group = SourceGroup(name="news", files=(tmp_path / source,), licence="CC0")
-    monkeypatch.setattr(build, "load_recipe", lambda _: replace(bundled, sources=(group,)))
+    monkeypatch.setattr(
+        build, "load_recipe", lambda _: replace(bundled, sources=(group,))
+    )
     monkeypatch.setattr(build, "find_spec", lambda _: None)
-    words = ["build", "boolq", "sample", "--recipe", str(recipe), "--folder", str(tmp_path / "to")]
+    words = [
+        "build",
+        "boolq",
+        "sample",
+        "--recipe",
+        str(recipe),
+        "--folder",
+        str(tmp_path / "to"),
+    ]
     assert qagate.main(words) != 0
     said = "mwparserfromhell is not installed; pip install 'mwparserfromhell>=0.7'"
     assert (said in capsys.readouterr().err) is (source != "pages.jsonl")
@@ -112,7 +134,9 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
     assert all(f"\n  {name} " in said for name in names)
 
 
-def test_an_editable_install_works(home: Path, installed: dict[str, str], tmp_path: Path) -> None:
+def test_an_editable_install_works(
+    home: Path, installed: dict[str, str], tmp_path: Path
+) -> None:
     """In an environment outside the checkout: our packages are found by way of the path."""
     shutil.copy(ROOT / "reports" / "plugin" / "qagate.py", tmp_path / "qagate.py")
     paths = {**installed, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
@@ -128,12 +152,16 @@ def test_a_checkout_runs_without_warnings(home: Path) -> None:
     command = ("-P", "-m", "reports.plugin.qagate", "run")
     ended = called(home, paths, *command, "folk")
     assert (ended.returncode, "warning" in ended.stdout) == (6, False), ended.stdout
-    assert called(home, paths, *command, "--help").stdout.startswith("usage: qagate run [options]")
+    assert called(home, paths, *command, "--help").stdout.startswith(
+        "usage: qagate run [options]"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_ours_come_first(home: Path, installed: dict[str, str], workers: tuple[str, ...]) -> None:
+def test_ours_come_first(
+    home: Path, installed: dict[str, str], workers: tuple[str, ...]
+) -> None:
     """A repository with `reports` and `evaluators` of its own still has its data set judged."""
     program = "import qagate, sys; sys.exit(qagate.main(sys.argv[1:]))"
     ended = called(home, installed, "-c", program, "run", *workers, "folk")
@@ -141,8 +169,13 @@ def test_ours_come_first(home: Path, installed: dict[str, str], workers: tuple[s
     assert "GATES INCONCLUSIVE (1 of 1): exit 6" in ended.stdout
     assert "warning" not in ended.stdout
     assert (home / "reports" / "out" / "report.html").is_file()
-    assert called(home, installed, "-c", program, "run", "--maxfail=x", "folk").returncode == 4
-    assert "NO VERDICT" in (home / "reports" / "out" / "run.json").read_text(encoding="utf-8")
+    assert (
+        called(home, installed, "-c", program, "run", "--maxfail=x", "folk").returncode
+        == 4
+    )
+    assert "NO VERDICT" in (home / "reports" / "out" / "run.json").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.slow
@@ -157,7 +190,9 @@ def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plugin", ["qagate", "reports.plugin"])
-def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plugin: str) -> None:
+def test_a_package_in_the_way_is_said(
+    home: Path, installed: dict[str, str], plugin: str
+) -> None:
     """Imported before ours, it cannot be put aside: exit 4, no traceback."""
     (home / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
     conftest = f"import evaluators\n\npytest_plugins = ({plugin!r},)\n"
@@ -168,7 +203,9 @@ def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plu
     ended = called(home, installed, "-P", "-m", "pytest", *off, "folk")
     assert ended.returncode == 4
     (line,) = filter(None, ended.stderr.splitlines())
-    assert line.startswith("ERROR: another package named 'evaluators' is in the way of qagate's")
+    assert line.startswith(
+        "ERROR: another package named 'evaluators' is in the way of qagate's"
+    )
 
 
 @pytest.mark.slow
@@ -179,14 +216,21 @@ def test_a_package_that_is_not_installed_is_said(home: Path, tmp_path: Path) -> 
     ended = called(home, paths, "-P", "-c", bare, "-p", "reports.plugin", "folk")
     assert ended.returncode == 4
     (line,) = filter(None, ended.stderr.splitlines())
-    assert line.startswith(f"ERROR: msgspec is not installed for {sys.executable}; install")
+    assert line.startswith(
+        f"ERROR: msgspec is not installed for {sys.executable}; install"
+    )
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
+def test_a_new_data_set_runs_as_it_is(
+    project: Project, kind: str, language: str
+) -> None:
     """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
-    assert new(["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]) == 0
+    assert (
+        new(["folk", "--lang", language, "--kind", kind, "--to", str(project.path)])
+        == 0
+    )
     assert project.run_in_process("folk").ret == 6
     assert [slice_["counts"]["error"] for slice_ in project.report()["slices"]] == [0]
     settings = (project.path / "folk" / "dataset.yaml").read_text(encoding="utf-8")
@@ -195,15 +239,24 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
 
 @pytest.mark.parametrize("language", list(NEW["languages"]))
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_set_has_its_language(tmp_path: Path, kind: str, language: str, capsys: Captured) -> None:
+def test_a_set_has_its_language(
+    tmp_path: Path, kind: str, language: str, capsys: Captured
+) -> None:
     """No English row is left where the language's own is known, and every row has all columns."""
     assert new(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
     assert "translate" not in capsys.readouterr().out
-    every = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "folk").iterdir()}
+    every = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in (tmp_path / "folk").iterdir()
+    }
     if language != "en":
         english = NEW["languages"]["en"]
-        foreign = [english[key] for key in ("question", "expected", "claim")] + ["yes: 'yes'"]
-        assert not [text for text in every.values() if any(one in text for one in foreign)]
+        foreign = [english[key] for key in ("question", "expected", "claim")] + [
+            "yes: 'yes'"
+        ]
+        assert not [
+            text for text in every.values() if any(one in text for one in foreign)
+        ]
     if data := every.get(f"{language}.csv"):
         assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
 
@@ -215,7 +268,10 @@ def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
     assert "dataset.yaml: translate line 7" in said
     assert "fr.csv: translate line 2\n" in said
     new(["kids", "--lang", "fr", "--to", str(tmp_path)])
-    assert "the judge reads English rules: there is no simpleqa.fr.yaml" in capsys.readouterr().out
+    assert (
+        "the judge reads English rules: there is no simpleqa.fr.yaml"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("before", [None, "", "*.log", "*.log\nreports/out/\n"])
@@ -234,11 +290,15 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
     assert len({line.removeprefix("**/") for line in lines}) == len(lines) >= 4
     assert not (tmp_path / "qa" / ".gitignore").exists()
     own = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {one.removeprefix("**/") for one in IGNORED} <= set(own)  # a clone stays as it is
+    assert {one.removeprefix("**/") for one in IGNORED} <= set(
+        own
+    )  # a clone stays as it is
 
 
 @tabled("words", "said")
-def test_a_new_set_is_named(words: list[str], said: str, tmp_path: Path, capsys: Captured) -> None:
+def test_a_new_set_is_named(
+    words: list[str], said: str, tmp_path: Path, capsys: Captured
+) -> None:
     """It becomes a folder and part of a function's name: exit 4, and nothing is written."""
     assert qagate.main(["new", *words, "--to", str(tmp_path)]) == 4
     assert said in capsys.readouterr().err

@@ -17,14 +17,21 @@ __all__ = ["Browser", "Opened", "Tab", "browser", "needs_browser", "opened"]
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (*("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
              *("--disable-background-networking", "--disable-component-update"))  # fmt: skip
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on this machine"
+)
 
 
 class Tab:
     """A report in the browser, with everything it complained about or tried to fetch."""
 
     def __init__(
-        self, browser: Browser, path: Path, address: str = "", width: int = 1280, scheme: str = ""
+        self,
+        browser: Browser,
+        path: Path,
+        address: str = "",
+        width: int = 1280,
+        scheme: str = "",
     ) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []

@@ -14,10 +14,14 @@ from evaluators.rubric import RUBRICS
 
 
 def made(path: Path, kind: str = "graded", yes: str = "", no: str = "") -> Slice:
-    return Slice(dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no)
+    return Slice(
+        dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no
+    )
 
 
-def loaded(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> list[Case]:
+def loaded(
+    folder: Path, text: str, suffix: str = "csv", kind: str = "graded"
+) -> list[Case]:
     path = folder / f"data.{suffix}"
     path.write_bytes(text.encode())
     return load_cases(made(path, kind))

@@ -70,14 +70,21 @@ class Made:
     def make(self, sink: OutcomeWriter) -> Engine:
         if self.error is not None:
             raise self.error
-        tasks = {f"k{number}": prompted(number, self.model) for number in range(self.count)}
+        tasks = {
+            f"k{number}": prompted(number, self.model) for number in range(self.count)
+        }
         ledger = Ledger(self.folder / "ledger")
         caller = Caller(ledger, CallSettings(concurrency=2), lambda spec, reply: 0.5)
         return Engine(tasks, caller, sink, 2)
 
 
 def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> Engine:
-    return Engine(tasks, Caller(Ledger(ledger), CallSettings(), lambda spec, reply: None), sink, 16)
+    return Engine(
+        tasks,
+        Caller(Ledger(ledger), CallSettings(), lambda spec, reply: None),
+        sink,
+        16,
+    )
 
 
 def good() -> Scripted:
@@ -152,10 +159,15 @@ class Bench:
         self.engine = Engine(by_key, caller, self.board, settings.concurrency)
 
     def job(self, window: int) -> Job:
-        return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
+        return Job(
+            make=lambda writer: self.engine, schedule=Schedule(self.keys, window)
+        )
 
     def run(
-        self, window: int = 100, models: Sequence[core.Model] = (), first: float = UNLIMITED
+        self,
+        window: int = 100,
+        models: Sequence[core.Model] = (),
+        first: float = UNLIMITED,
     ) -> dict[str, core.Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window, first=first), models))
         return self.posted.outcomes

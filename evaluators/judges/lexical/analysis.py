@@ -9,7 +9,15 @@ from typing import NamedTuple
 from evaluators.core import Case
 from evaluators.judges.lexical import numbers
 from evaluators.judges.lexical.numbers import DASHES, YEAR, Date, Quantity, in_figures
-from evaluators.judges.lexical.tables import Tables, Text, fold, read, tables, within_limit, without
+from evaluators.judges.lexical.tables import (
+    Tables,
+    Text,
+    fold,
+    read,
+    tables,
+    within_limit,
+    without,
+)
 
 BREAK = re.compile(r"[.,:;!?\n…()—–]")
 """What ends a clause."""
@@ -18,8 +26,12 @@ _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
 _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+(?=[^\Wa-zа-я])|;\s+|(?<=[^\W\d_])\s[-–—]\s")
 _TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
-_SAID = re.compile(r"(?:^|(?<=[^\s.!?…])\s)\s*[\"'(\[“„«*]*(\S*)")  # no word after a full stop
-_FIRST = re.compile(r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?")
+_SAID = re.compile(
+    r"(?:^|(?<=[^\s.!?…])\s)\s*[\"'(\[“„«*]*(\S*)"
+)  # no word after a full stop
+_FIRST = re.compile(
+    r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?"
+)
 _NUMERALS = range(2, 40)
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it within which English names the speaker
@@ -62,9 +74,13 @@ def forms(gold: str, known: Tables) -> tuple[Form, ...]:
     """Return a gold's forms, the fullest first; none for a gold without words."""
     bare, limits = _RANGE.sub("", gold), None
     if stated := _RANGE.search(gold):
-        ends = [one.values[0] for one in numbers.find_quantities(read(stated[0]), known)]
+        ends = [
+            one.values[0] for one in numbers.find_quantities(read(stated[0]), known)
+        ]
         limits = (min(ends), max(ends)) if len(ends) == 2 else None
-    accepted = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
+    accepted = [
+        _form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))
+    ]
     if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
         accepted.append(_form(town[1], known, None)._replace(place=True))
     return tuple(form for form in accepted if form.text.words)
@@ -76,7 +92,9 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
     head = _PARENTHESIS.sub("", gold).strip()
     if head:
         yield head
-        yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
+        yield from (
+            aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside)
+        )
     if stop := _STOP.search(head):
         head = head[: stop.start()]
         yield head
@@ -86,25 +104,41 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
         both = before[-1:].isdecimal() == after[:1].isdecimal()  # not "16 or older"
         if both and fold(word) in known.words["alternatives"]:
             yield from (before, after)
-    first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
-    if first and words[first][:1].isupper() and not known.any_of("function", map(fold, words)):
+    first = next(
+        (place for place, word in enumerate(words) if not word[:1].islower()), 0
+    )
+    if (
+        first
+        and words[first][:1].isupper()
+        and not known.any_of("function", map(fold, words))
+    ):
         yield " ".join(words[first:])  # "the physician Ida Noddack"
 
 
 def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
     text = in_figures(read(raw), known)
     text = without(text, known.words["articles"].difference(text.words[-1:]))
-    spare = known.words["function"] | known.words["date_fillers"] | known.words["approximate"]
+    spare = (
+        known.words["function"]
+        | known.words["date_fillers"]
+        | known.words["approximate"]
+    )
     quantity = _only_quantity(raw, text, known, spare)
     if quantity and limits:
         quantity = quantity._replace(limits=limits)
     dates = [] if quantity and quantity.limits else numbers.find_dates(text, known)
-    told = {word for word in text.words if word not in spare and word not in known.weekdays}
+    told = {
+        word for word in text.words if word not in spare and word not in known.weekdays
+    }
     alone = len(dates) == 1 and told <= {*text.words[dates[0].start : dates[0].end]}
     light = known.words["function"] | known.words["titles"]
     small = [word for word in raw.split() if word[:1].islower()]
-    heavy = [word for word in raw.split() if fold(word) not in light | known.words["joiners"]]
-    named = bool(heavy) and all(word[:1].isupper() or not word[:1].isalnum() for word in heavy)
+    heavy = [
+        word for word in raw.split() if fold(word) not in light | known.words["joiners"]
+    ]
+    named = bool(heavy) and all(
+        word[:1].isupper() or not word[:1].isalnum() for word in heavy
+    )
     return Form(
         text=text,
         content=tuple(word for word in text.words if word not in light) or text.words,
@@ -124,14 +158,20 @@ def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
     pairs = zip(text.words, text.gaps[1:], text.words[1:], strict=False)
     near = [pair for one, gap, other in pairs if not gap.strip(" .") for pair in
             ((one, other), (other, one))]  # fmt: skip
-    others = ((w, int(digits)) for w, digits in near if digits.isdecimal() > w.isdecimal())
+    others = (
+        (w, int(digits)) for w, digits in near if digits.isdecimal() > w.isdecimal()
+    )
     return frozenset(firsts.union(pair for pair in others if pair[1] in _NUMERALS))
 
 
-def _only_quantity(raw: str, text: Text, known: Tables, spare: frozenset[str]) -> Quantity | None:
+def _only_quantity(
+    raw: str, text: Text, known: Tables, spare: frozenset[str]
+) -> Quantity | None:
     """Return the quantity of a text that is little else, or nothing but a range: "60-100"."""
     figures = numbers.find_quantities(text, known)
-    years = [bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures]
+    years = [
+        bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures
+    ]
     after = text.words[figures[1].end :] if len(figures) == 2 else ()
     if len(figures) == 2 and not figures[0].start and len(after) <= _HEAVY:
         low, high = (one.values[0] for one in figures)
@@ -144,7 +184,9 @@ def _only_quantity(raw: str, text: Text, known: Tables, spare: frozenset[str]) -
     figure = figures[0]
     heavy = {*text.words[: figure.start], *text.words[figure.end :]} - spare
     capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
-    part = figure.start and text.gaps[figure.start] in DASHES  # of a name such as iron-56
+    part = (
+        figure.start and text.gaps[figure.start] in DASHES
+    )  # of a name such as iron-56
     telling = any(word.isdecimal() or word in capitals for word in heavy)
     return None if part or telling or len(heavy) > _HEAVY else figure
 
@@ -156,16 +198,22 @@ class Answer:
         beginning, self.tables = within_limit(answer), (known := tables(case.language))
         self.question = in_figures(read(within_limit(case.question)), known)
         self.question_words = frozenset(self.question.words)
-        self.forms = tuple(form for gold in case.golds for form in forms(within_limit(gold), known))
+        self.forms = tuple(
+            form for gold in case.golds for form in forms(within_limit(gold), known)
+        )
         """The accepted forms of all golds."""
         pairs = combinations([{*form.content} for form in self.forms], 2)
         self.is_open = not all(a <= b or b <= a for a, b in pairs)
         """Whether two forms name different things: neither has all words of the other."""
-        self.gold_words = frozenset(word for form in self.forms for word in form.text.words)
+        self.gold_words = frozenset(
+            word for form in self.forms for word in form.text.words
+        )
         """The words of all forms."""
         raw = read(beginning)
         text = _last_word(in_figures(raw, known), known)
-        self.spelt = len(raw.words) != len(text.words) or not {*text.words} <= {*raw.words}
+        self.spelt = len(raw.words) != len(text.words) or not {*text.words} <= {
+            *raw.words
+        }
         """Whether the answer has number words, or takes something back."""
         self.text = without(text, known.words["articles"] - self.gold_words)
         """What the answer says in the end: number words in figures, no articles."""
@@ -183,11 +231,18 @@ class Answer:
         self.refused = {place for span in self.refusals for place in range(*span)}
         """The places of the words of refusals."""
         hedges = known.phrases["hedges"].spans(self.text.words)
-        dated = {place for one in self.dates for place in range(one.start, one.end)}  # „май“: May
+        dated = {
+            place for one in self.dates for place in range(one.start, one.end)
+        }  # „май“: May
         self.hedges = {place for span in hedges for place in range(*span)} - dated
         """The places of the words that only say how sure the answer is."""
-        idle, words = known.words["idle"] | self.question_words, enumerate(self.text.words)
-        own = [(i, word) for i, word in words if word not in idle and i not in self.hedges]
+        idle, words = (
+            known.words["idle"] | self.question_words,
+            enumerate(self.text.words),
+        )
+        own = [
+            (i, word) for i, word in words if word not in idle and i not in self.hedges
+        ]
         self.own_words = [word for _, word in own]
         """The words that neither repeat the question nor hold the answer together."""
         self.told = [word for i, word in own if i and i not in self.refused]
@@ -217,9 +272,13 @@ def _refusals(text: Text, known: Tables) -> Iterator[tuple[int, int]]:
     yield from known.phrases["clarifications"].spans(words)
     for place in (i for i, word in enumerate(words) if word in known.words["denying"]):
         before = words[max(0, place - _BACK) : place]
-        if words[place] in known.words["impersonal"] and not known.any_of("speakers", before):
+        if words[place] in known.words["impersonal"] and not known.any_of(
+            "speakers", before
+        ):
             continue
         for end in range(place + 1, min(len(words), place + 1 + _REACH)):
-            if words[end] in knowing and not BREAK.search("".join(gaps[place + 1 : end + 1])):
+            if words[end] in knowing and not BREAK.search(
+                "".join(gaps[place + 1 : end + 1])
+            ):
                 yield place, end + 1
                 break

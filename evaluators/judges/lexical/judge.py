@@ -45,7 +45,9 @@ def _grade(case: Case, answer: str) -> Verdict:
     if content_free(beginning, case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing")
     for mark in MARKS:
-        marked = [gold.strip() for gold in case.golds if gold.strip().upper().startswith(mark)]
+        marked = [
+            gold.strip() for gold in case.golds if gold.strip().upper().startswith(mark)
+        ]
         if truths := tuple(gold[len(mark) :].strip() for gold in marked):
             return _grade_premise(Answer(replace(case, golds=truths), answer), mark)
     analysis, said = Answer(case, answer), plain(beginning)
@@ -61,7 +63,9 @@ def _compared(answer: Answer) -> Verdict:
     for form in answer.forms:
         for match in islice(find_matches(form, answer), _TRIES):
             if not (reason := objection(match, answer)):
-                return Verdict(grade=CORRECT, reason=match.rule, sure=_is_sure(match, answer))
+                return Verdict(
+                    grade=CORRECT, reason=match.rule, sure=_is_sure(match, answer)
+                )
             reasons.append(reason)
     if reasons:
         return Verdict(grade=INCORRECT, reason=reasons[0])
@@ -71,7 +75,9 @@ def _compared(answer: Answer) -> Verdict:
         reason = "the answer declines and does not give the gold"
         return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=_is_bare(answer))
     if _is_coarse(answer):
-        return Verdict(grade=NOT_ATTEMPTED, reason="the answer is less precise than the gold")
+        return Verdict(
+            grade=NOT_ATTEMPTED, reason="the answer is less precise than the gold"
+        )
     return Verdict(grade=INCORRECT, reason="the answer does not hold the gold")
 
 
@@ -84,9 +90,18 @@ def _is_sure(match: Match, answer: Answer) -> bool:
     ordinal = match.form.quantity and after.startswith(".")
     signs = (gaps[match.end][:1], match.form.text.gaps[-1][:1])
     suffixed = any(sign in DASHES or sign == "+" for sign in signs)  # "3-an", "A+"
-    if not match.exact or match.form.place or answer.is_open or doubtful or suffixed or ordinal:
+    if (
+        not match.exact
+        or match.form.place
+        or answer.is_open
+        or doubtful
+        or suffixed
+        or ordinal
+    ):
         return False
-    phrases = any(any(known.phrases[key].spans(words)) for key in ("negations", "more", "less"))
+    phrases = any(
+        any(known.phrases[key].spans(words)) for key in ("negations", "more", "less")
+    )
     keys = ("alternatives", "contrasts", "faults", "approximate", "between")
     echoes = answer.question_words.issuperset(words[match.start : match.end])
     asks = any("?" in gap for gap in gaps)
@@ -102,19 +117,30 @@ def _is_sure(match: Match, answer: Answer) -> bool:
 def _is_coarse(answer: Answer) -> bool:
     """Return whether an answer is right as far as it goes, and less precise than the gold."""
     words, asked, known = answer.text.words, answer.question_words, answer.tables
-    dates = [one for one in answer.dates if not asked.issuperset(words[one.start : one.end])]
-    golds, own, alike = [f.content for f in answer.forms], answer.own_words, Tolerance(known).alike
+    dates = [
+        one for one in answer.dates if not asked.issuperset(words[one.start : one.end])
+    ]
+    golds, own, alike = (
+        [f.content for f in answer.forms],
+        answer.own_words,
+        Tolerance(known).alike,
+    )
     if answer.asks("places") and own and not known.countries.intersection(golds):
         lands = (one for one in known.countries if len(one) == len(own))
         if any(all(map(alike, one, own)) for one in lands):
             return True
     for form in answer.forms:
         if gold := form.quantity:
-            places = ((one.values[0], gold.values[0], one.start) for one in answer.quantities)
+            places = (
+                (one.values[0], gold.values[0], one.start) for one in answer.quantities
+            )
             if any(_leaves_room(*place, answer) for place in places):
                 return True
         if dates and (date := form.date):
-            rooms = (_leaves_room(d.year or 0, date.year or 0, d.start, answer) for d in dates)
+            rooms = (
+                _leaves_room(d.year or 0, date.year or 0, d.start, answer)
+                for d in dates
+            )
             if all(map(date.agrees, dates)) or all(rooms):
                 return True
     return False
@@ -124,7 +150,9 @@ def _leaves_room(value: float, gold: float, place: int, answer: Answer) -> bool:
     """Return whether "more than" or "before" leads up to a value and leaves the gold possible."""
     before = answer.text.words[max(0, place - _REACH) : place]
     spans = {key: answer.tables.phrases[key].spans(before) for key in ("more", "less")}
-    found = ((start, key) for key in spans for start, end in spans[key] if end == len(before))
+    found = (
+        (start, key) for key in spans for start, end in spans[key] if end == len(before)
+    )
     bound = min(found, default=(0, ""))[1]
     return (bound == "more" and value < gold) or (bound == "less" and value > gold)
 
@@ -140,7 +168,9 @@ def _declines(answer: Answer) -> bool:
     counted = any(form.quantity or form.date for form in answer.forms)
     named = all(form.named for form in answer.forms)
     return not any(
-        word.isdecimal() if counted or word.isdecimal() else word in answer.capitals or not named
+        word.isdecimal()
+        if counted or word.isdecimal()
+        else word in answer.capitals or not named
         for word in answer.told
     )
 
@@ -179,7 +209,9 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
     denial = _denial(clauses, answer)
     offered = any(one.offers and one.is_plain for one in clauses)
     if mark == UNANSWERABLE and offered:
-        return Verdict(grade=INCORRECT, reason="the answer takes the false premise for true")
+        return Verdict(
+            grade=INCORRECT, reason="the answer takes the false premise for true"
+        )
     if denial:
         doubtful = declined or answer.truncated or any(one.offers for one in clauses)
         sure = denial.explicit and denial is clauses[0] and not doubtful
@@ -188,7 +220,9 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
         return Verdict(grade=CORRECT, reason="the answer says what is true instead")
     turns = answer.tables.words["contrasts"]
     first = takewhile(lambda one: not one.declines, clauses)
-    stated = any(one.is_plain and (one.offers or one.own >= _REMARK) for one in first) or any(
+    stated = any(
+        one.is_plain and (one.offers or one.own >= _REMARK) for one in first
+    ) or any(
         after.opener in turns and before.is_plain != after.is_plain
         for before, after in pairwise(clauses)
     )
@@ -196,8 +230,12 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing")
     if declined and not offered and not stated:
         met = CORRECT if mark == UNANSWERABLE else NOT_ATTEMPTED
-        return Verdict(grade=met, reason="the answer declines and does not give the gold")
-    return Verdict(grade=INCORRECT, reason="the answer takes the false premise for true")
+        return Verdict(
+            grade=met, reason="the answer declines and does not give the gold"
+        )
+    return Verdict(
+        grade=INCORRECT, reason="the answer takes the false premise for true"
+    )
 
 
 def _clauses(answer: Answer) -> Iterator[_Clause]:
@@ -220,7 +258,9 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
         if place not in taken and words[place] not in heard | known.words["idle"]
         and not (gaps[place] in DASHES and words[place] in known.endings)  # "NATO-nak"
     ]  # fmt: skip
-    named = [i for i in own if words[i].isdecimal() or (i and words[i] in answer.capitals)]
+    named = [
+        i for i in own if words[i].isdecimal() or (i and words[i] in answer.capitals)
+    ]
 
     def ends_of(key: str) -> list[int]:
         """Return where phrases end that neither the question nor a refusal has."""
@@ -231,16 +271,23 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
             and not answer.question_words.issuperset(words[one.start : one.stop])
         ]  # fmt: skip
 
-    set_words, small = ends_of("premise_denials"), known.words["function"] | answer.capitals
+    set_words, small = (
+        ends_of("premise_denials"),
+        known.words["function"] | answer.capitals,
+    )
     bare = any(  # "not" before a small word or a name denies only that
-        place < len(words) and not BREAK.search(gaps[place]) and words[place] not in small
+        place < len(words)
+        and not BREAK.search(gaps[place])
+        and words[place] not in small
         for place in ends_of("negations")
     )
     doubts = known.any_of("doubts", words[start:end])  # "no doubt" affirms
     denies = bool(set_words or bare) and not doubts and not named
     declines = not answer.refused.isdisjoint(range(start, end))
     denies = denies or (declines and known.any_of("such", words[start:end]))
-    return _Clause(words[start], len(own), bool(named), bool(set_words), denies, declines)
+    return _Clause(
+        words[start], len(own), bool(named), bool(set_words), denies, declines
+    )
 
 
 def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
@@ -258,7 +305,12 @@ def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
 
 def _tells_truth(answer: Answer) -> bool:
     """Return whether the answer has a name or number of what is true that the question lacks."""
-    telling = {word for form in answer.forms for word in form.text.words if word not in form.common}
+    telling = {
+        word
+        for form in answer.forms
+        for word in form.text.words
+        if word not in form.common
+    }
     telling -= answer.question_words | answer.tables.words["idle"]
     alike = Tolerance(answer.tables, names=True).alike
     return any(alike(one, word) for one in telling for word in {*answer.text.words})

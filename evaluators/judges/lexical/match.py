@@ -30,7 +30,9 @@ class Tolerance:
 
     tables: Tables
     names: bool = False
-    capitals: frozenset[str] = frozenset()  # words that may be names; none where every word may
+    capitals: frozenset[str] = (
+        frozenset()
+    )  # words that may be names; none where every word may
 
     def alike(self, wanted: str, word: str) -> bool:
         """Return whether two folded words are forms or spellings of one word."""
@@ -70,9 +72,16 @@ def _mistyped(one: str, other: str) -> bool:
     from rapidfuzz.distance import OSA  # noqa: PLC0415  # 40 ms, and few answers need it
 
     shortest = min(len(one), len(other))
-    if one == other or shortest < 5 or one[0] != other[0] or abs(len(one) - len(other)) > 2:
+    if (
+        one == other
+        or shortest < 5
+        or one[0] != other[0]
+        or abs(len(one) - len(other)) > 2
+    ):
         return one == other
-    prefixed = one.startswith(other) or other.startswith(one)  # another ending, another word
+    prefixed = one.startswith(other) or other.startswith(
+        one
+    )  # another ending, another word
     return not prefixed and OSA.distance(one, other) <= (1 if shortest < 9 else 2)
 
 
@@ -106,7 +115,9 @@ def _dated(form: Form, gold: Date, answer: Answer) -> Iterator[Match]:
     wanted, asked, units = gold, answer.question.words, answer.tables.units
     finer = not {"duration-day", "duration-month"}.isdisjoint(map(units.get, asked))
     if gold.year and any(answer.tables.phrases["years"].spans(asked)) and not finer:
-        wanted = gold._replace(month=None, day=None)  # the gold's month and day are extra
+        wanted = gold._replace(
+            month=None, day=None
+        )  # the gold's month and day are extra
     for date in answer.dates:
         if date.covers(wanted):
             exact = date[:3] == gold[:3]
@@ -120,8 +131,12 @@ def _counted(form: Form, gold: Quantity, answer: Answer) -> Iterator[Match]:
     words, figures, gaps = answer.text.words, answer.quantities, answer.text.gaps
     for found, after in zip_longest(figures, figures[1:]):
         near = words[max(0, found.start - 1) : found.start + 2]
-        dashed = after and after.start == found.end and gaps[after.start].strip() in DASHES
-        fits = found.meets(gold) and (not dashed or not gold.limits or after.meets(gold))
+        dashed = (
+            after and after.start == found.end and gaps[after.start].strip() in DASHES
+        )
+        fits = found.meets(gold) and (
+            not dashed or not gold.limits or after.meets(gold)
+        )
         if fits and asked.isdisjoint(pairwise(near)):
             exact = found[:3] == gold[:3]
             yield Match(form, found.start, found.end, rule, exact)
@@ -129,11 +144,23 @@ def _counted(form: Form, gold: Quantity, answer: Answer) -> Iterator[Match]:
 
 def _in_order(form: Form, answer: Text) -> Iterator[Match]:
     """Yield places where the words follow each other; digits stay whole: 1.4 is not in 1.4.1."""
-    words, gaps, wanted, size = answer.words, answer.gaps, form.text.words, len(form.text.words)
+    words, gaps, wanted, size = (
+        answer.words,
+        answer.gaps,
+        form.text.words,
+        len(form.text.words),
+    )
     starts = (place for place, word in enumerate(words) if word == wanted[0])
-    spans = ((start, start + size) for start in starts if words[start : start + size] == wanted)
+    spans = (
+        (start, start + size)
+        for start in starts
+        if words[start : start + size] == wanted
+    )
     for start, end in islice(spans, _PLACES):
-        before, after = "".join(words[max(0, start - 1) : start]), "".join(words[end : end + 1])
+        before, after = (
+            "".join(words[max(0, start - 1) : start]),
+            "".join(words[end : end + 1]),
+        )
         cut = wanted[0].isdecimal() and before.isdecimal() and gaps[start] in _INNER
         goes_on = after.isdecimal() and gaps[end] in _INNER
         lettered = len(after) == 1 and not gaps[end]
@@ -144,17 +171,24 @@ def _in_order(form: Form, answer: Text) -> Iterator[Match]:
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     """Yield places that hold the gold's words in other forms, in another order, or fewer."""
     joined = zip(form.text.words, form.text.gaps[1:], form.text.words[1:], strict=False)
-    if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
+    if any(
+        a.isdecimal() and b.isdecimal() and gap in DASHES | {":"}
+        for a, gap, b in joined
+    ):
         return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
-    tolerance = Tolerance(answer.tables, form.named, answer.capitals if form.named else frozenset())
+    tolerance = Tolerance(
+        answer.tables, form.named, answer.capitals if form.named else frozenset()
+    )
     implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
     if not figures and not answer.question_words.issuperset(needed):
         groups = [tolerance.places_of(word, text) for word in needed]
         for anchor in min(groups, key=len)[:_PLACES] if all(groups) else ():
-            near = [min(places, key=lambda place: abs(place - anchor)) for places in groups]
+            near = [
+                min(places, key=lambda place: abs(place - anchor)) for places in groups
+            ]
             if max(near) - min(near) < 3 * len(groups) + _ROOM:
                 rule = "every word of the gold stands in the answer"
                 yield Match(form, min(near), max(near) + 1, rule)
@@ -180,10 +214,16 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
             given = names if who else names[:1]
             starts = (i for i in near if any(is_given(one, words[i]) for one in given))
             start = next(starts, place)
-            if start < place and not answer.question_words.issuperset(words[start : place + 1]):
-                yield Match(form, start, place + 1, "given and family name are the gold's")
+            if start < place and not answer.question_words.issuperset(
+                words[start : place + 1]
+            ):
+                yield Match(
+                    form, start, place + 1, "given and family name are the gold's"
+                )
             if who and answer.own_words == [words[place]] and len(family) > 2:
-                yield Match(form, place, place + 1, "the answer is the family name alone")
+                yield Match(
+                    form, place, place + 1, "the answer is the family name alone"
+                )
 
 
 def objection(match: Match, answer: Answer) -> str:
@@ -207,7 +247,9 @@ def _is_denied(match: Match, answer: Answer) -> bool:
             break
     if any(negations.spans(words[start : match.start])):
         return not any(negations.spans(answer.question.words))
-    after = words[match.end : match.end + 2] if not BREAK.search(gaps[match.end]) else ()
+    after = (
+        words[match.end : match.end + 2] if not BREAK.search(gaps[match.end]) else ()
+    )
     near = after if known.any_of("function", after[:1]) else after[:1]
     return known.any_of("faults", near) or any(negations.spans(near))
 
@@ -216,7 +258,12 @@ def _has_other_numeral(answer: Answer) -> bool:
     """Return whether the gold's names have another numeral: Elizabeth II is not Elizabeth I."""
     alike = Tolerance(answer.tables).alike
     golds = {pair for form in answer.forms for pair in form.numerals}
-    pairs = ((one, other) for one in golds for other in answer.numerals if alike(one[0], other[0]))
+    pairs = (
+        (one, other)
+        for one in golds
+        for other in answer.numerals
+        if alike(one[0], other[0])
+    )
     return {one[1] == other[1] for one, other in pairs} == {False}
 
 
@@ -224,8 +271,12 @@ def _is_overturned(match: Match, answer: Answer) -> bool:
     """Return whether another name follows after "but": it is usually said to be X, but it is Y."""
     words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
     own = set(answer.own_words)
-    end = next((i for i in range(match.end, len(words)) if _STOP.search(gaps[i])), len(words))
-    turn = next((i for i in range(match.end, end) if words[i] in tables.words["contrasts"]), end)
+    end = next(
+        (i for i in range(match.end, len(words)) if _STOP.search(gaps[i])), len(words)
+    )
+    turn = next(
+        (i for i in range(match.end, end) if words[i] in tables.words["contrasts"]), end
+    )
     others = (answer.capitals & own) - tables.words["speakers"] - answer.gold_words
     turned = not others.isdisjoint(words[turn : min(end, turn + _TURN)])
     return turned and not own.isdisjoint(words[: match.start])
@@ -245,7 +296,9 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
     if not rivals or known.any_of("alternatives", around):
         return bool(rivals) and not answer.asks("alternatives")
     listed = match.end - match.start + rivals >= _LISTED * len(answer.own_words)
-    joined = known.any_of("joiners", around) and (match.form.named or not answer.is_open)
+    joined = known.any_of("joiners", around) and (
+        match.form.named or not answer.is_open
+    )
     return listed and (joined or (rivals >= _MANY and not answer.is_open))
 
 
@@ -253,16 +306,23 @@ def _rivals(match: Match, answer: Answer, step: int) -> int:
     """Return how many words, next to a name or number names and numbers, are listed with it."""
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     gold = {word for one in answer.forms for word in one.content}
-    links, mine = known.words["joiners"] | known.words["alternatives"], set(answer.own_words)
+    links, mine = (
+        known.words["joiners"] | known.words["alternatives"],
+        set(answer.own_words),
+    )
     form = match.form
     telling = form.quantity or form.date or (form.named and not form.listed)
     place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
     while 0 <= place < len(words) and words[place] not in gold:
         word, gap = words[place], gaps[place + (step < 0)]
         joins = word in links
-        again = telling and known.any_of("function", [word]) and words[place - 1] in links
+        again = (
+            telling and known.any_of("function", [word]) and words[place - 1] in links
+        )
         separated = separated or joins or any(sign in gap for sign in ",;/|\n•")
-        own = word in mine and (word in answer.capitals or word.isdecimal() or not telling)
+        own = word in mine and (
+            word in answer.capitals or word.isdecimal() or not telling
+        )
         if not again and (not separated or "." in gap or not (own or joins)):
             break
         found += own

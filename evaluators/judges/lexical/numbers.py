@@ -48,15 +48,22 @@ def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
 
     word, end = text.words[place], place + 1
     values = [value_of(word)] if value_of(word) is not None else []
-    if not values or (place and text.words[place - 1].isdecimal() and word in tables.units):
+    if not values or (
+        place and text.words[place - 1].isdecimal() and word in tables.units
+    ):
         return end, word  # "5 second"
     while end < len(text.words) and len(values) < _GROUPS:
-        joined = text.words[end] in tables.words["joiners"] and end + 1 < len(text.words)
+        joined = text.words[end] in tables.words["joiners"] and end + 1 < len(
+            text.words
+        )
         last, following = values[-1] or 0, value_of(text.words[end + joined])
         apart = any(gap.strip(" -") for gap in text.gaps[end : end + 1 + joined])
         if following is None or apart or (joined and following >= 100):
             break
-        scale, ones = following >= 1000 or (following == 100 > last), last >= 20 and following < 10
+        scale, ones = (
+            following >= 1000 or (following == 100 > last),
+            last >= 20 and following < 10,
+        )
         if not (scale or ones or last >= 1000 or last >= 100 > following):
             break
         values.append(following)
@@ -97,7 +104,9 @@ class Quantity(NamedTuple):
         value, readings, step = gold.values[0], self.values, self.step
         half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
         if not self.shares_unit(gold):
-            worth = table("units")  # of those that convert, in the base unit of their kind
+            worth = table(
+                "units"
+            )  # of those that convert, in the base unit of their kind
             kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
             if len(kinds) > 1 or not worth.keys() >= {self.unit, gold.unit}:
                 return False
@@ -105,13 +114,17 @@ class Quantity(NamedTuple):
             readings, step = tuple(ratio * one for one in readings), ratio * step
             half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
         if gold.limits:
-            return any(gold.limits[0] <= reading <= gold.limits[1] for reading in readings)
+            return any(
+                gold.limits[0] <= reading <= gold.limits[1] for reading in readings
+            )
         if gold.digits >= _EXACT and gold.unit.startswith(_MEASURED):
             half = max(half, 2.5 * gold.step)  # heights and weights differ by source
         elif gold.step < min(1, step) and self.digits >= _EXACT:
             half = step / 2 * (1 + 2e-6)
         edge = half * 1e-6
-        return any(-half - edge <= reading - value < half - edge for reading in readings)
+        return any(
+            -half - edge <= reading - value < half - edge for reading in readings
+        )
 
     def shares_unit(self, other: "Quantity") -> bool:
         """Return whether two units do not contradict each other; a missing one never does."""
@@ -132,30 +145,40 @@ def find_quantities(text: Text, tables: Tables) -> list[Quantity]:
     return quantities
 
 
-def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Quantity | None:
+def _quantity(
+    text: Text, place: int, end: int, raw: str, tables: Tables
+) -> Quantity | None:
     gap, digits = text.gaps[place], re.sub(r"\D", "", raw)
     readings = [float(digits)] if _WHOLE.fullmatch(raw) else []
     met = _POINTED.fullmatch(raw)
     if met and met["mark"] not in met["whole"] and _WHOLE.fullmatch(met["whole"]):
         pointed = float(re.sub(r"\D", "", met["whole"]) + "." + met["rest"])
-        readings.insert(0 if met["mark"] == tables.decimal else 1, pointed)  # by its language first
+        readings.insert(
+            0 if met["mark"] == tables.decimal else 1, pointed
+        )  # by its language first
     glued = "" if text.gaps[end] else "".join(text.words[end : end + 1])
     named = len(glued) == 1 and glued not in tables.units and glued not in tables.scales
     if named or not readings or len(raw) > _LONGEST:
         return None  # the 1830s, version 7.22f
-    minus = gap[-1:] in {"-", "\u2212"} and (place == 0 or gap[-2:-1].isspace() or ".." in gap)
+    minus = gap[-1:] in {"-", "\u2212"} and (
+        place == 0 or gap[-2:-1].isspace() or ".." in gap
+    )
     currency = _SIGNS.get(gap[-1:], "")
     factor, unit, last = _tail(text, end, tables, money=bool(currency))
     value, digits = readings[0], digits.lstrip("0")
     whole = value == int(value)
-    significant = max(1, len(digits.rstrip("0") if whole and value * factor >= 1000 else digits))
+    significant = max(
+        1, len(digits.rstrip("0") if whole and value * factor >= 1000 else digits)
+    )
     decimals = len(re.split(r"\D", raw)[-1])
     step = 10.0 ** (len(str(int(value))) - significant) if whole else 10.0**-decimals
     values = tuple((-factor if minus else factor) * reading for reading in readings)
     return Quantity(values, factor * step, unit or currency, place, last, significant)
 
 
-def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, str, int]:
+def _tail(
+    text: Text, end: int, tables: Tables, *, money: bool
+) -> tuple[float, str, int]:
     """Return the factor and unit behind a number, and their end; "5m" of money are millions."""
     factor = 1.0
     if text.gaps[end].strip()[:1] == "%":
@@ -166,7 +189,11 @@ def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, 
             return factor, _DEGREES.get(word, ""), end + (word in _DEGREES)
         if gap and gap not in DASHES and not (gap == "." and factor > 1):
             break
-        scale = tables.scales.get(word) if len(word) > 1 or not text.gaps[end] or money else None
+        scale = (
+            tables.scales.get(word)
+            if len(word) > 1 or not text.gaps[end] or money
+            else None
+        )
         if not scale or (word in tables.units and not money):
             break
         factor, end = factor * scale, end + 1
@@ -194,7 +221,9 @@ class Date(NamedTuple):
 
     def agrees(self, other: "Date") -> bool:
         """Return whether two dates share a part, and none that both have differs."""
-        return {a == b for a, b in zip(self[:3], other[:3], strict=True) if a and b} == {True}
+        return {
+            a == b for a, b in zip(self[:3], other[:3], strict=True) if a and b
+        } == {True}
 
 
 def find_dates(text: Text, tables: Tables) -> list[Date]:
@@ -204,7 +233,11 @@ def find_dates(text: Text, tables: Tables) -> list[Date]:
     dates = [*(date for date in named if date.day or date.year), *_numeric(text)]
     taken = {place for date in dates for place in range(date.start, date.end)}
     free = (pair for pair in enumerate(text.words) if pair[0] not in taken)
-    years = [Date(int(word), None, None, i, i + 1) for i, word in free if YEAR.fullmatch(word)]
+    years = [
+        Date(int(word), None, None, i, i + 1)
+        for i, word in free
+        if YEAR.fullmatch(word)
+    ]
     return sorted(dates + years, key=lambda date: date.start)
 
 
@@ -216,7 +249,11 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
     for step in (-1, +1):
         for spot in range(place + step, place + step * (_REACH + 1), step):
             word = text.words[spot] if 0 <= spot < len(text.words) else ""
-            if day is None and (year is None or start < place < spot) and _DAY.fullmatch(word):
+            if (
+                day is None
+                and (year is None or start < place < spot)
+                and _DAY.fullmatch(word)
+            ):
                 day = int(word)  # after a month also where the year came first
             elif year is None and _NOTED_YEAR.fullmatch(word):
                 year = int(word[:4])
@@ -234,8 +271,15 @@ def _numeric(text: Text) -> Iterator[Date]:
     """Yield every reading of three numbers as a date; day and month may change places."""
     for place in range(len(text.words) - 2):
         one, middle, last = text.words[place : place + 3]
-        if one.isdecimal() and {gap.strip() for gap in text.gaps[place + 1 : place + 3]} in _MARKS:
+        if (
+            one.isdecimal()
+            and {gap.strip() for gap in text.gaps[place + 1 : place + 3]} in _MARKS
+        ):
             orders = [(one, middle, last), (last, middle, one), (last, one, middle)]
             for year, month, day in dict.fromkeys(orders):
-                if YEAR.fullmatch(year) and _DAY.fullmatch(day) and _MONTH.fullmatch(month):
+                if (
+                    YEAR.fullmatch(year)
+                    and _DAY.fullmatch(day)
+                    and _MONTH.fullmatch(month)
+                ):
                     yield Date(int(year), int(month), int(day), place, place + 3)

@@ -20,7 +20,9 @@ _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHE = re.compile(r"(?<=\w)'s\b|(?<=\w)'(?=\w)")
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 VOWELS = frozenset("aeiouy")
-_WORD = re.compile(r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)")
+_WORD = re.compile(
+    r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)"
+)
 
 
 class Text(NamedTuple):
@@ -52,7 +54,9 @@ def fold(text: str) -> str:
     text = _CAMEL.sub(" ", text)
     if not text.isascii():
         short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
-        compatible = unicodedata.normalize("NFKC", short).casefold().translate(_letters())
+        compatible = (
+            unicodedata.normalize("NFKC", short).casefold().translate(_letters())
+        )
         text = _MARKS.sub("", unicodedata.normalize("NFKD", compatible))
     return _APOSTROPHE.sub("", text.casefold())
 
@@ -110,7 +114,9 @@ _UNITS = re.compile(
     "(area|digital|duration|energy|frequency|length|mass|power|speed|temperature|volume)-"
     "|concentr-perc|angle-degree"
 )
-_LETTERS = frozenset("mgtlwv")  # letters that are units: metre, gram, tonne, litre, watt, volt
+_LETTERS = frozenset(
+    "mgtlwv"
+)  # letters that are units: metre, gram, tonne, litre, watt, volt
 _LIGHT = ("contrasts", "joiners", "function", "alternatives")
 _INFLECTED = 4  # letters from which a word may take an ending
 _ENDING = 6  # letters of an ending
@@ -137,7 +143,9 @@ class Inflected(Generic[Value]):
 
     def __init__(self, values: Mapping[str, Value], endings: frozenset[str]) -> None:
         self._values, self._endings = values, endings
-        long = {word: value for word, value in values.items() if len(word) >= _INFLECTED}
+        long = {
+            word: value for word, value in values.items() if len(word) >= _INFLECTED
+        }
         bare = {word[:-1]: value for word, value in long.items() if word[-1] in VOWELS}
         self._stems = {**bare, **long}
 
@@ -159,22 +167,30 @@ class Tables:
 
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        files = [table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file()]
+        files = [
+            table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file()
+        ]
         files[:0] = [_own_file(own)] if own else []
-        mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
+        mine = files[
+            : max(1, len(files) - 1)
+        ]  # English alone, or what stands before it
         locales = list(filter(None, map(_locale, names)))
         self.words: dict[str, frozenset[str]] = {
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
         # A phrase of English that is a light word of this language is none: "но" is no "no".
-        slight = {*fold(" ".join(one.get(key, "") for one in mine for key in _LIGHT)).split()}
+        slight = {
+            *fold(" ".join(one.get(key, "") for one in mine for key in _LIGHT)).split()
+        }
         self.phrases: Mapping[str, Phrases] = {
             key: Phrases(phrase for file in files for phrase in file.get(key, [])
                          if file in mine or not slight.issuperset(_words(phrase)))
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
-        joiners = " ".join(file.get("joiners", "") for file in mine)  # Czech "a" is no article
+        joiners = " ".join(
+            file.get("joiners", "") for file in mine
+        )  # Czech "a" is no article
         self.words["articles"] -= frozenset(fold(joiners).split())
         self.endings = self.words["endings"] | {""}
         self.family_first = language in _FAMILY_FIRST
@@ -185,17 +201,27 @@ class Tables:
         idle = (self.words[key] for key in ("function", "openers", "contrasts"))
         self.words["idle"] = frozenset[str]().union(*idle)
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = (day for one in locales for day in one["days"]["format"]["wide"].values())
-        self.weekdays = Inflected({"".join(_words(day)): True for day in weeks}, self.endings)
-        rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
+        weeks = (
+            day for one in locales for day in one["days"]["format"]["wide"].values()
+        )
+        self.weekdays = Inflected(
+            {"".join(_words(day)): True for day in weeks}, self.endings
+        )
+        rows = (
+            row for file in reversed(files) for row in file.get("numbers", {}).items()
+        )
         stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
-        self.numbers = Inflected({s: stems[s] for s in stems if s not in small}, self.endings)
+        self.numbers = Inflected(
+            {s: stems[s] for s in stems if s not in small}, self.endings
+        )
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
         self.units = Inflected(_units(locales, small), self.endings)
         """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
         lands = locales[0]["territories"].items()
-        self.countries = frozenset(_words(name) for code, name in lands if code.isalpha())
+        self.countries = frozenset(
+            _words(name) for code, name in lands if code.isalpha()
+        )
         """The names of all countries in the language, as folded words."""
 
     def any_of(self, key: str, words: Iterable[str]) -> bool:
@@ -214,7 +240,11 @@ def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
     for locale, width, context in product(reversed(locales), widths, contexts):
         for number, name in locale["months"].get(context, {}).get(width, {}).items():
             word = "".join(_words(name))
-            if len(word) > 2 and not word.isdecimal() and (width == "wide" or word not in small):
+            if (
+                len(word) > 2
+                and not word.isdecimal()
+                and (width == "wide" or word not in small)
+            ):
                 names[word] = number
     return names
 
@@ -234,17 +264,25 @@ def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
     british = _locale("en-GB") or {}  # metres, per cent
     rows = (row for one in (*locales, british) for row in one["unit_patterns"].items())
     for (name, widths), width in product(rows, ("short", "long")):
-        for plural, pattern in widths.get(width, {}).items() if _UNITS.match(name) else ():
+        for plural, pattern in (
+            widths.get(width, {}).items() if _UNITS.match(name) else ()
+        ):
             words = " ".join(_words(pattern.replace("{0}", "")))
-            known = words and words not in small and (len(words) > 1 or words in _LETTERS)
+            known = (
+                words and words not in small and (len(words) > 1 or words in _LETTERS)
+            )
             if known and plural != "per":
-                units.setdefault(words, name)  # "m" is a metre before it is a solar mass
+                units.setdefault(
+                    words, name
+                )  # "m" is a metre before it is a solar mass
     return units
 
 
 def has_tables(language: str) -> bool:
     """Return whether there is a word list of this very language."""
-    return language in _own_paths(Path.cwd()) or Path(FOLDER, f"{language}.yaml").is_file()
+    return (
+        language in _own_paths(Path.cwd()) or Path(FOLDER, f"{language}.yaml").is_file()
+    )
 
 
 def tables(language: str) -> Tables:
@@ -278,10 +316,16 @@ def _own_file(path: Path) -> Mapping[str, Any]:
     """Return a word list with keys and values as in ``en.yaml``. Raises UsageError."""
     settings, base = load_settings(path), table(_BASE)
     settings.check_keys(base)
-    wanted = {"str": "words in one text", "Seq": "a list of phrases", "Map": "a table of numbers"}
+    wanted = {
+        "str": "words in one text",
+        "Seq": "a list of phrases",
+        "Map": "a table of numbers",
+    }
     for key, value in settings.values.items():
         if not isinstance(value, kind := type(base[key])):
-            raise settings.problem(key, f"want {wanted[kind.__name__]}, got {shown(value)}")
+            raise settings.problem(
+                key, f"want {wanted[kind.__name__]}, got {shown(value)}"
+            )
         if isinstance(value, Seq):
             settings.words(key)
     for number in (numbers := settings.part("numbers")).values:
