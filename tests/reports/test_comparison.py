@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases.dataset import Threshold
+from cases.dataset import EvidenceRule, Threshold
 from evaluators.core import CORRECT
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import tango
@@ -367,13 +367,13 @@ def test_an_item_that_neither_run_graded_is_not_known_either() -> None:
 
 @pytest.mark.parametrize("evidence", ["confident", "sequential", "audited"])
 def test_a_pooled_gate_names_the_languages_that_only_the_baseline_has(
-    evidence: str,
+    evidence: EvidenceRule,
 ) -> None:
     """It may still decide; the gate of one language does not speak of others."""
     languages = ("en", "bg", "hu", "pl")
     pool = Threshold(
         measure="drop", max=0.3, evidence=evidence, fail="margin", pool=True
-    )  # type: ignore[arg-type]
+    )
     dataset = facts_dataset(
         *(graded_slice(one, replace(pool, pool=False)) for one in languages),
         pooled=(pool,),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from cases.dataset import Threshold
 from evaluators.core import State
@@ -226,12 +227,12 @@ def _groups(size: int) -> dict[str, tuple[Record, ...]]:
             ended(i, code, states[i % len(states)]) for i in range(1, size + 1)
         )
     for dataset, code in (("eba", "en"), ("boolq", "be"), ("judges", "en")):
-        changes: dict[str, object] = {"dataset": dataset, "context": "A passage. " * 30}
+        changes: dict[str, Any] = {"dataset": dataset, "context": "A passage. " * 30}
         changes |= {"rating": 7, "grade": None} if dataset == "eba" else {"label": "NO"}
         groups[f"{dataset}:{code}"] = tuple(
             replace(
                 ended(i, code, states[i % 5]), key=f"{dataset}-{code}-{i}", **changes
-            )  # type: ignore[arg-type]
+            )
             for i in range(1, size + 1)
         )
     return groups
