@@ -8,10 +8,15 @@ from pathlib import Path
 # The kit loads this file by its path, from any folder.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from evaluators.core import Case, Reply, ToolCall
-from evaluators.judges.single import judge_messages
-from evaluators.replies.readers import Invalid, read_grade, read_rating, read_yes_no
-from evaluators.rubric import load_rubric
+from qagate.evaluators.core import Case, Reply, ToolCall
+from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.replies.readers import (
+    Invalid,
+    read_grade,
+    read_rating,
+    read_yes_no,
+)
+from qagate.evaluators.rubric import load_rubric
 from tests.support.robustness_load import load
 
 __all__ = [

@@ -33,9 +33,7 @@ HEAVY = (
 
 @cache
 def product() -> Mapping[str, ast.Module]:
-    paths = [
-        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
-    ]
+    paths = sorted((ROOT / "qagate").rglob("*.py"))
     return {
         path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
         for path in paths
@@ -68,23 +66,23 @@ def users(*packages: str) -> set[str]:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imports_point_one_way(package: str) -> None:
     """evaluators know nothing of cases, and neither knows reports."""
+    forbidden = users(*(f"qagate.{name}" for name in FORBIDDEN[package]))
     assert {
-        path for path in users(*FORBIDDEN[package]) if path.startswith(f"{package}/")
+        path for path in forbidden if path.startswith(f"qagate/{package}/")
     } == set()
 
 
 def test_some_packages_have_one_door() -> None:
     """pytest is known to the plugin, tests and the start of a run; deepeval to its metrics."""
-    known = {"reports/commands/run.py"}
+    known = {"qagate/reports/commands/run.py", "qagate/door.py"}
     elsewhere = {
         path
         for path in users("pytest", "_pytest", "xdist") - known
-        if not path.startswith("reports/plugin/")
+        if not path.startswith("qagate/reports/plugin/")
         and not Path(path).name.startswith("test_")
     }
     assert elsewhere == set()
-    assert users("deepeval") <= {"evaluators/judges/metric.py"}
-    assert users("reports.plugin.qagate") == set()
+    assert users("deepeval") <= {"qagate/evaluators/judges/metric.py"}
 
 
 @cache
@@ -129,8 +127,7 @@ def test_nothing_imports_itself_by_way_of_others() -> None:
 
 
 def test_commands_are_in_one_folder() -> None:
-    """A ``main(argv)`` is in reports/commands, or is the ``__main__`` that finds it there. The
-    installed program finds them too; it is a plugin of pytest as well, and stands with it."""
+    """A ``main(argv)`` is in reports/commands, or is one that finds it there."""
     elsewhere = {
         path
         for path, tree in product().items()
@@ -138,9 +135,9 @@ def test_commands_are_in_one_folder() -> None:
             isinstance(node, ast.FunctionDef) and node.name == "main"
             for node in tree.body
         )
-        and not path.startswith("reports/commands/")
+        and not path.startswith("qagate/reports/commands/")
         and not path.endswith("/__main__.py")
-        and path != "reports/plugin/qagate.py"
+        and path != "qagate/command.py"
     }
     assert elsewhere == set()
 
@@ -159,10 +156,10 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
     """A command, a session without datasets and a plan pay for no SDK and no statistics (threads of
     numpy would keep the engine from forking); a command's table for neither pytest nor jinja2."""
     code = (
-        "import json, sys, reports.__main__; first = [*sys.modules]; import reports.plugin; "
-        "from pathlib import Path; from cases.dataset import Selection; "
-        "from cases.plan import make_plan; make_plan([Path('cases/smoke/dataset.yaml')], "
-        "Selection()); print(json.dumps([first, [*sys.modules]]))"
+        "import json, sys, qagate.reports.__main__; first = [*sys.modules]; "
+        "import qagate.reports.plugin; from pathlib import Path; "
+        "from qagate.cases.dataset import Selection; from qagate.cases.plan import make_plan; "
+        "make_plan([Path('cases/smoke/dataset.yaml')], Selection()); print(json.dumps([first, [*sys.modules]]))"
     )
     said = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
     first, every = json.loads(said)
@@ -213,7 +210,7 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
 def test_the_core_needs_no_extra() -> None:
     """What modules import is in the core's lock, but for what one extra each is for."""
     known, core = packages_distributions(), pins("requirements.lock")
-    ours = {*PACKAGES, *sys.stdlib_module_names, "_typeshed"}
+    ours = {"qagate", *sys.stdlib_module_names, "_typeshed"}
     used = {
         name.partition(".")[0]: path
         for path, names in imported().items()
@@ -226,9 +223,9 @@ def test_the_core_needs_no_extra() -> None:
         and not {canonicalize_name(one) for one in known.get(name, [])} & core.keys()
     }
     assert lacking == {
-        "mwparserfromhell": "cases/builder/sampling.py",
-        "psycopg": "evaluators/ledger/postgres.py",
-        "zipfile_zstd": "reports/imports/forms.py",
+        "mwparserfromhell": "qagate/cases/builder/sampling.py",
+        "psycopg": "qagate/evaluators/ledger/postgres.py",
+        "zipfile_zstd": "qagate/reports/imports/forms.py",
     }
     extra = {Requirement(one).name for wanted in EXTRAS.values() for one in wanted}
     assert not core.keys() & {*extra, "scipy", "statsmodels"}

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reports.plugin.options import read_words
+from qagate.reports.plugin.options import read_words
 from tests.support.loopback import Answer, Seen, loopback
 from tests.support.projects import ROOT
 

@@ -16,15 +16,15 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
-from cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
-from evaluators.answer_checks import METRICS as DEEPEVAL
-from evaluators.command_line import PROGRAMS
-from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
-from evaluators.statistics.metrics import METRICS, USAGE
-from reports.gates.decide import INCONCLUSIVE
-from reports.plugin.qagate import main
-from reports.run.report_folder import OTHERS, RUN_FILE
+from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
+from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
+from qagate.command import main
+from qagate.evaluators.answer_checks import METRICS as DEEPEVAL
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
+from qagate.evaluators.statistics.metrics import METRICS, USAGE
+from qagate.reports.gates.decide import INCONCLUSIVE
+from qagate.reports.run.report_folder import OTHERS, RUN_FILE
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import MODULE, ROOT, Project
@@ -126,7 +126,7 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the tree with a data set (run once), a metric, a provider and a format."""
     home = tmp_path_factory.mktemp("tree")
-    for name in ("cases", "evaluators", "reports"):
+    for name in ("qagate", "cases", "evaluators", "reports"):
         shutil.copytree(
             ROOT / name, home / name, ignore=shutil.ignore_patterns("*cache__", "out")
         )
@@ -142,26 +142,36 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = "Question,Answers,Predicted answers\nКой победи трима вихри?,Крали Марко,Крали Марко\n"
     (folder / "bg.csv").write_text(rows, encoding="utf-8")
     (row,) = blocks("A metric", "python")
-    metrics = home / "evaluators" / "statistics" / "metrics.py"
+    metrics = home / "qagate" / "evaluators" / "statistics" / "metrics.py"
     edit(
         metrics,
         ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"),
     )
     acme = (
-        "from dataclasses import replace\n\nfrom evaluators.models import openai\n\n"
+        "from dataclasses import replace\n\nfrom qagate.evaluators.models import openai\n\n"
         'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'
     )
-    (home / "evaluators" / "models" / "acme.py").write_text(acme, encoding="utf-8")
+    (home / "qagate" / "evaluators" / "models" / "acme.py").write_text(
+        acme, encoding="utf-8"
+    )
     edit(
-        home / "evaluators" / "models" / "spec.py",
-        ("from evaluators.models import ", "from evaluators.models import acme\n"),
+        home / "qagate" / "evaluators" / "models" / "spec.py",
+        (
+            "from qagate.evaluators.models import ",
+            "from qagate.evaluators.models import acme\n",
+        ),
         ('    "openai": openai.ADAPTER,', '    "acme": acme.ADAPTER,\n'),
     )
     (written,) = blocks("A report format", "python")
-    (home / "reports" / "render" / "verdict.py").write_text(written, encoding="utf-8")
+    (home / "qagate" / "reports" / "render" / "verdict.py").write_text(
+        written, encoding="utf-8"
+    )
     edit(
-        home / "reports" / "render" / "writer.py",
-        ("from reports.render import ", "from reports.render import verdict\n"),
+        home / "qagate" / "reports" / "render" / "writer.py",
+        (
+            "from qagate.reports.render import ",
+            "from qagate.reports.render import verdict\n",
+        ),
         ("(GATES, junit)):", '("verdict.txt", verdict.render), '),
         ('    "html": (', '    "verdict": ("verdict.txt",),\n'),
     )
@@ -266,7 +276,8 @@ def paths() -> Iterator[str]:
     for name in (*documents, ".github/CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         yield from re.findall(
-            r"`((?:cases|evaluators|reports|tests)/[\w./-]+\.(?:py|yaml|md))`", text
+            r"`((?:qagate|cases|evaluators|reports|tests)/[\w./-]+\.(?:py|yaml|md))`",
+            text,
         )
 
 
@@ -311,7 +322,12 @@ COMMANDS = [
     for block in re.findall(r"^```sh\n(.*?)^```$", README, re.S | re.M)
     for line in block.splitlines()
 ]
-QAGATE = "import sys\nsys.path.insert(0, {home!r})\nfrom qagate import main\nsys.exit(main())\n"
+QAGATE = """\
+import sys
+sys.path.insert(0, {home!r})
+from qagate.command import main
+sys.exit(main())
+"""
 ROWS, LABELS = 400, 80
 
 
@@ -352,10 +368,9 @@ def copy(tmp_path: Path) -> Path:
             shutil.copyfile(ROOT / name, tmp_path / name)
     home = tmp_path / ".venv" / "bin"
     home.mkdir(parents=True)
-    shutil.copyfile(ROOT / "reports" / "plugin" / "qagate.py", home / "qagate.py")
     script = home / "qagate"
     script.write_text(
-        f"#!{sys.executable}\n{QAGATE.format(home=str(home))}", encoding="utf-8"
+        f"#!{sys.executable}\n{QAGATE.format(home=str(tmp_path))}", encoding="utf-8"
     )
     script.chmod(0o755)
     return tmp_path
@@ -419,7 +434,7 @@ def run(folder: Path, command: str) -> tuple[int, str]:
             "PATH": os.pathsep.join(
                 [str(bin_), str(Path(sys.executable).parent), os.defpath]
             ),
-            "PYTHONPATH": str(bin_),
+            "PYTHONPATH": str(folder),
             "HOME": str(folder),
         },
         capture_output=True,
@@ -470,7 +485,12 @@ def test_the_reference_lists_every_option(pytestconfig: pytest.Config) -> None:
     shown = (
         option for option in group.options if option.attrs().get("help") != SUPPRESS
     )
-    options = {name for option in shown for name in option.names()}
+    options = {
+        name
+        for option in shown
+        for name in option.names()
+        if not name.startswith("--qa-")
+    }
     assert set(re.findall(r"`(--[\w-]+)", section("Options"))) == options
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.statistics.betting import Observations, first_above
+from qagate.evaluators.statistics.betting import Observations, first_above
 from tests.benchmarks.common import SEED, Array, percent, show
 
 ITEMS = 1000

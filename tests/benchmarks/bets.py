@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.output import markdown_table
-from evaluators.statistics.betting import BETS
+from qagate.evaluators.output import markdown_table
+from qagate.evaluators.statistics.betting import BETS
 from tests.benchmarks.common import SEED, Array, show
 from tests.support.made_records import make_record, make_slice
 

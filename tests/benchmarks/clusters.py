@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from evaluators.statistics.intervals import clustered_rate
-from reports.compare.pairs import difference_of
+from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from qagate.evaluators.statistics.intervals import clustered_rate
+from qagate.reports.compare.pairs import difference_of
 from tests.benchmarks.common import SEED, show
 
 Labels = npt.NDArray[np.int64]

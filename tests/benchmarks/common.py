@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multinomial
 
-from evaluators.output import aligned_table
-from evaluators.statistics.intervals import Z95
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.intervals import Z95
 from tests.benchmarks.common import Array, percent, show
 
 RATES = tuple(round(0.05 * step, 2) for step in range(1, 20))

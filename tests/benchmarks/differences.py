@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.dataset import Fail, Threshold
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import KINDS
-from evaluators.statistics.count_table import CountTable
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import METRICS
-from reports.compare.differences import PairCounts
-from reports.compare.pairs import difference_of
-from reports.gates.change import ChangeEvidence
-from reports.run.report import GateState
+from qagate.cases.dataset import Fail, Threshold
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import KINDS
+from qagate.evaluators.statistics.count_table import CountTable
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.metrics import METRICS
+from qagate.reports.compare.differences import PairCounts
+from qagate.reports.compare.pairs import difference_of
+from qagate.reports.gates.change import ChangeEvidence
+from qagate.reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
 
 SIZES = (60, 120, 240)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.paired import tango
+from qagate.evaluators.statistics.paired import tango
 from tests.benchmarks.common import SEED, show
 
 Flags = npt.NDArray[np.bool_]

@@ -15,18 +15,18 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.output import aligned_table
-from evaluators.statistics.count_table import (
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.count_table import (
     CountTable,
     Separation,
     class_rates,
     youden_interval,
 )
-from evaluators.statistics.intervals import Z95, Estimate
-from evaluators.statistics.metrics import YOUDEN
-from reports.judge.judging import expected_scale
-from reports.run.evidence import Calibration
+from qagate.evaluators.statistics.intervals import Z95, Estimate
+from qagate.evaluators.statistics.metrics import YOUDEN
+from qagate.reports.judge.judging import expected_scale
+from qagate.reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show
 from tests.benchmarks.coverage import scores
 from tests.support.made_records import make_slice

@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.output import aligned_table
-from evaluators.statistics.count_table import CountTable, class_rates, youden_interval
-from evaluators.statistics.intervals import corrected_rate
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.count_table import (
+    CountTable,
+    class_rates,
+    youden_interval,
+)
+from qagate.evaluators.statistics.intervals import corrected_rate
 from tests.benchmarks.common import SEED, Array, percent, show
 
 NAMES = (CORRECT, INCORRECT)

@@ -26,16 +26,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.config import load_gates, with_gates
-from cases.dataset import Dataset, Selection, Slice
-from cases.plan import make_plan
-from cases.tasks import make_tasks
-from evaluators.judges.forecast import known_outcome
-from reports.gates.decide import SessionFacts
-from reports.run.baseline import Baseline
-from reports.run.record import Record, make_record
-from reports.run.report import Decision
-from reports.verdict.assemble import (
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import Dataset, Selection, Slice
+from qagate.cases.plan import make_plan
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.judges.forecast import known_outcome
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record, make_record
+from qagate.reports.run.report import Decision
+from qagate.reports.verdict.assemble import (
     CountedRun,
     Facts,
     ReportInputs,
@@ -43,7 +43,7 @@ from reports.verdict.assemble import (
     count_run,
     decision_of,
 )
-from reports.verdict.odds import Simulation, margin_of, seen_by_judge
+from qagate.reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.core import GRADES, NO, YES
-from evaluators.kinds import kind_of
-from evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
-from evaluators.statistics.metrics import ANSWERS, Sample
+from qagate.evaluators.core import GRADES, NO, YES
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
+from qagate.evaluators.statistics.metrics import ANSWERS, Sample
 from tests.benchmarks.common import SEED, Array, show
 
 

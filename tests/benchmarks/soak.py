@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 from tests.support.killing import Chain, Trace, members, until
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
 from tests.support.projects import new_project

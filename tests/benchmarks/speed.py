@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from aiohttp import ClientSession, TCPConnector
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 from tests.benchmarks.common import ROOT
 from tests.benchmarks.server import Load, Server, serving
 
@@ -28,9 +28,7 @@ LATENCY = 0.2
 QUESTION = "In which year was the bridge number {} over the river finished, if ever?"
 ITEMS = 4326  # as many as SimpleQA has
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
-QAGATE = (
-    "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
-)
+QAGATE = "import sys; from qagate.reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Spent(NamedTuple):

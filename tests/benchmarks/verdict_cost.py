@@ -21,17 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.dataset import Plan, Selection
-from cases.plan import make_plan
-from cases.tasks import make_tasks
-from evaluators.core import RECORDED
-from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
-from evaluators.output import markdown_table
-from evaluators.runtime.budget import pricing_of
-from evaluators.statistics.paired import power
-from reports.plugin.early_stopping import MIN_IN_HAND
-from reports.plugin.options import read_options
-from reports.plugin.run import connect_models
+from qagate.cases.dataset import Plan, Selection
+from qagate.cases.plan import make_plan
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.core import RECORDED
+from qagate.evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
+from qagate.evaluators.output import markdown_table
+from qagate.evaluators.runtime.budget import pricing_of
+from qagate.evaluators.statistics.paired import power
+from qagate.reports.plugin.early_stopping import MIN_IN_HAND
+from qagate.reports.plugin.options import read_options
+from qagate.reports.plugin.run import connect_models
 from tests.benchmarks.bets import Found, Setting, crossings
 from tests.benchmarks.common import ROOT, SEED, show
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder.generation import Generator, numbered, read_listing
-from cases.builder.recipe import find_recipe, load_recipe
-from cases.builder.validation import Validator, check_pair, is_contested
-from cases.builder.work_folder import BuildError, DraftItem
-from evaluators.core import (
+from qagate.cases.builder.generation import Generator, numbered, read_listing
+from qagate.cases.builder.recipe import find_recipe, load_recipe
+from qagate.cases.builder.validation import Validator, check_pair, is_contested
+from qagate.cases.builder.work_folder import BuildError, DraftItem
+from qagate.evaluators.core import (
     NO,
     YES,
     FatalError,
@@ -28,9 +28,9 @@ from evaluators.core import (
     TransientError,
     UsageError,
 )
-from evaluators.models.spec import build
-from evaluators.replies.readers import Invalid, read_reason
-from evaluators.rubric import load_prompt, load_rubric
+from qagate.evaluators.models.spec import build
+from qagate.evaluators.replies.readers import Invalid, read_reason
+from qagate.evaluators.rubric import load_prompt, load_rubric
 from tests.support.building import (
     LINE,
     entries,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder import freeze
-from cases.builder.freeze import balanced, datasheet
-from cases.builder.recipe import load_recipe
-from cases.builder.steps import ModelCalls, StepCalls, check_finished
-from cases.builder.validation import (
+from qagate.cases.builder import freeze
+from qagate.cases.builder.freeze import balanced, datasheet
+from qagate.cases.builder.recipe import load_recipe
+from qagate.cases.builder.steps import ModelCalls, StepCalls, check_finished
+from qagate.cases.builder.validation import (
     CONTESTED,
     accepted,
     agreed,
@@ -23,7 +23,7 @@ from cases.builder.validation import (
     reviewers_of,
     sheet_of,
 )
-from cases.builder.work_folder import (
+from qagate.cases.builder.work_folder import (
     BuildError,
     DraftItem,
     WorkFolder,
@@ -32,13 +32,13 @@ from cases.builder.work_folder import (
     locked,
     to_row,
 )
-from cases.config import load_dataset
-from cases.loading import load_cases
-from cases.review.reviews import Review, agreement
-from evaluators.core import Model, Reply, StoppedError, UsageError
-from evaluators.models.spec import Prices, build
-from evaluators.output import write_texts
-from reports.commands.build import read_options
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.cases.review.reviews import Review, agreement
+from qagate.evaluators.core import Model, Reply, StoppedError, UsageError
+from qagate.evaluators.models.spec import Prices, build
+from qagate.evaluators.output import write_texts
+from qagate.reports.commands.build import read_options
 from tests.support.building import make_item, recipe, rows
 from tests.support.building_site import (
     TWO,
@@ -55,7 +55,7 @@ from tests.support.reviewing import Row, sheet_rows
 from tests.support.scripted import ask_for
 from tests.support.tables import kept, tabled
 
-BE = Path(__file__).parents[2] / "cases/builder/recipes/boolq.be.yaml"
+BE = Path(__file__).parents[2] / "qagate/cases/builder/recipes/boolq.be.yaml"
 TWO_ITEMS = [
     make_item(1),
     make_item(2, state="dropped", reason="length", batch=("a", "b")),

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder import rules, sampling
-from cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
-from cases.builder.work_folder import DraftItem, Origin
-from evaluators.core import NO, YES, UsageError
+from qagate.cases.builder import rules, sampling
+from qagate.cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
+from qagate.cases.builder.work_folder import DraftItem, Origin
+from qagate.evaluators.core import NO, YES, UsageError
 from tests.support.building import (
     dump_xml,
     make_item,

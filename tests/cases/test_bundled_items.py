@@ -12,17 +12,17 @@ from typing import cast
 
 import pytest
 
-from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.rules import check_questions, question_only
-from cases.builder.work_folder import DraftItem, Origin, from_row
-from cases.check.checks import check_datasets
-from cases.config import load_dataset
-from cases.loading import load_cases
-from evaluators.core import NO, YES, Case
-from evaluators.kinds import FALSE_PREMISE
-from evaluators.rubric import Rubric, combined
-from reports.metrics.gate import floor_gates, gate_inputs
-from reports.metrics.summary import summarise
+from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.builder.rules import check_questions, question_only
+from qagate.cases.builder.work_folder import DraftItem, Origin, from_row
+from qagate.cases.check.checks import check_datasets
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.evaluators.core import NO, YES, Case
+from qagate.evaluators.kinds import FALSE_PREMISE
+from qagate.evaluators.rubric import Rubric, combined
+from qagate.reports.metrics.gate import floor_gates, gate_inputs
+from qagate.reports.metrics.summary import summarise
 from tests.support.made_records import numbered
 
 EBA = Path(__file__).parents[2] / "cases" / "eba" / "dataset.yaml"

@@ -18,8 +18,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.__main__ import main
-from cases.check.checks import (
+from qagate.cases.__main__ import main
+from qagate.cases.check.checks import (
     DATASET_CHECKS,
     SLICE_CHECKS,
     balance,
@@ -33,11 +33,11 @@ from cases.check.checks import (
     unclustered,
     ungated,
 )
-from cases.check.item_checks import Finding, Subject, ids, read_subject
-from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import NO, YES, Case, UsageError
-from evaluators.kinds import kind_of
-from evaluators.languages import known, language_of
+from qagate.cases.check.item_checks import Finding, Subject, ids, read_subject
+from qagate.cases.dataset import Dataset, Slice, Threshold
+from qagate.evaluators.core import NO, YES, Case, UsageError
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.languages import known, language_of
 from tests.support.downloading import file_server
 from tests.support.fixtures import Captured, Patch
 from tests.support.hostile import HOSTILE

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_dataset, load_gates, with_gates, with_items
-from cases.dataset import Sampling, Selection, Slice, Threshold
-from cases.loading import load_cases
-from cases.plan import make_plan
-from evaluators.core import UsageError
-from evaluators.kinds import MARKS
+from qagate.cases.config import load_dataset, load_gates, with_gates, with_items
+from qagate.cases.dataset import Sampling, Selection, Slice, Threshold
+from qagate.cases.loading import load_cases
+from qagate.cases.plan import make_plan
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.kinds import MARKS
 from tests.support.declaring import (
     GRADED,
     JUDGED,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset
-from cases.dataset import Slice
-from cases.download import public_files
-from cases.labels import LabelReading, Scale
-from cases.loading import load_cases
-from cases.tables import read_csv, read_json
-from evaluators.core import Case, UsageError
+from qagate.cases.config import load_dataset
+from qagate.cases.dataset import Slice
+from qagate.cases.download import public_files
+from qagate.cases.labels import LabelReading, Scale
+from qagate.cases.loading import load_cases
+from qagate.cases.tables import read_csv, read_json
+from qagate.evaluators.core import Case, UsageError
 from tests.support.declaring import declared, refusal
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301
 from tests.support.tables import tabled

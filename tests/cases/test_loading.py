@@ -15,15 +15,15 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset, load_gates, with_gates
-from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
-from cases.plan import sample
-from cases.rows import check_gold, with_tolerance
-from cases.tables import Table, read_csv, read_json, read_table
-from evaluators.core import UsageError
-from evaluators.judges.lexical.judge import grade
-from evaluators.judges.lexical.tables import tables
-from evaluators.kinds import FALSE_PREMISE
+from qagate.cases.config import load_dataset, load_gates, with_gates
+from qagate.cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
+from qagate.cases.plan import sample
+from qagate.cases.rows import check_gold, with_tolerance
+from qagate.cases.tables import Table, read_csv, read_json, read_table
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.judges.lexical.tables import tables
+from qagate.evaluators.kinds import FALSE_PREMISE
 from tests.support.declaring import GRADED, line, loaded, made
 from tests.support.scripted import make_case
 from tests.support.tables import tabled

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import PlannedItem, Slice
-from cases.review import sheet as sheets
-from cases.review.reviews import (
+from qagate.cases.dataset import PlannedItem, Slice
+from qagate.cases.review import sheet as sheets
+from qagate.cases.review.reviews import (
     Review,
     agreement,
     load_adjudications,
@@ -25,8 +25,8 @@ from cases.review.reviews import (
     save_adjudications,
     settle,
 )
-from cases.tasks import make_tasks
-from evaluators.core import (
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.core import (
     Case,
     JudgeError,
     Model,
@@ -36,12 +36,16 @@ from evaluators.core import (
     UsageError,
     Verdict,
 )
-from evaluators.judges.ensemble import AdjudicatedJudge, Adjudication, answer_digest
-from evaluators.judges.forecast import single_judges
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import RubricJudge
-from evaluators.kinds import kind_of
-from evaluators.output import cell, unguarded
+from qagate.evaluators.judges.ensemble import (
+    AdjudicatedJudge,
+    Adjudication,
+    answer_digest,
+)
+from qagate.evaluators.judges.forecast import single_judges
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import RubricJudge
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.output import cell, unguarded
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE
 from tests.support.judging import judges

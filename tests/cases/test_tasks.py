@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import PlannedItem
-from cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
-from evaluators.core import Reply, UsageError, Verdict
-from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
-from evaluators.kinds import kind_of
+from qagate.cases.dataset import PlannedItem
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
+from qagate.evaluators.core import Reply, UsageError, Verdict
+from qagate.evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
+from qagate.evaluators.kinds import kind_of
 from tests.support.judging import judges
 from tests.support.made_records import make_slice
 from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric

@@ -12,17 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import user_code
-from evaluators.answer_checks import (
+from qagate.evaluators import user_code
+from qagate.evaluators.answer_checks import (
     WORDING_METRICS,
     CheckSpec,
     Score,
     load_check,
     score,
 )
-from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
-from evaluators.judges.ensemble import CheckedJudge
-from evaluators.judges.single import OverlapRater
+from qagate.evaluators.core import (
+    Case,
+    JudgeError,
+    Model,
+    Reply,
+    Request,
+    UsageError,
+    Verdict,
+)
+from qagate.evaluators.judges.ensemble import CheckedJudge
+from qagate.evaluators.judges.single import OverlapRater
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
@@ -167,7 +175,7 @@ def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: Patch) -> No
 
 def test_no_pattern_runs_for_ever_and_no_schema_is_fetched(monkeypatch: Patch) -> None:
     """A pattern that never ends holds nobody up; a reference to the network cannot be followed."""
-    monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
+    monkeypatch.setattr("qagate.evaluators.answer_checks.RULE_SECONDS", 0.05)
     with pytest.raises(JudgeError, match="TimeoutError"):
         said_of(CheckSpec(name="c", check="regex", text="^(a|a)+$"), "a" * 40 + "!")
     schema = json.dumps({"$ref": "http://127.0.0.1:9/schema.json"})

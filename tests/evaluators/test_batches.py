@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from evaluators.batches import waves
-from evaluators.batches.batches import Batches, find_batches
-from evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
-from evaluators.core import CallError, LedgerPlace, Reply, StoppedError
-from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.models import connect
-from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.text import Key
+from qagate.evaluators.batches import waves
+from qagate.evaluators.batches.batches import Batches, find_batches
+from qagate.evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
+from qagate.evaluators.core import CallError, LedgerPlace, Reply, StoppedError
+from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.models import connect
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.text import Key
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen
@@ -284,7 +284,7 @@ def test_a_direct_run_asks_nothing_that_is_in_a_batch(
 
 def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) -> None:
     """A direct run that began on a ledger without batches sends no call that another run gave."""
-    monkeypatch.setattr("evaluators.runtime.caller.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("qagate.evaluators.runtime.caller.LOOK_SECONDS", 0.0)
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, "openai")
         began: list[Caller] = []

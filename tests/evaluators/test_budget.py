@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tasks import PromptedAnswer, RecordedAnswer
-from evaluators import core
-from evaluators.judges.ensemble import CascadeJudge, PanelJudge
-from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import RubricJudge, spared
-from evaluators.ledger import Ledger
-from evaluators.models.spec import Prices, Spec, parse
-from evaluators.runtime.budget import (
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import RubricJudge, spared
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models.spec import Prices, Spec, parse
+from qagate.evaluators.runtime.budget import (
     GENAI_PRICES,
     USUAL_OUTPUT,
     Budget,
@@ -32,8 +32,8 @@ from evaluators.runtime.budget import (
     output_limit,
     pricing_of,
 )
-from evaluators.runtime.engine import Task
-from evaluators.text import request_key
+from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.text import request_key
 from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.places import ask

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import core
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.runtime.session import CallSession, CallThread, ask_each
-from evaluators.text import (
+from qagate.evaluators import core
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.runtime.session import CallSession, CallThread, ask_each
+from qagate.evaluators.text import (
     REQUEST,
     TEXT,
     digest,
@@ -26,7 +26,7 @@ from evaluators.text import (
     texts_named,
     whole,
 )
-from reports.run.run_json import decode
+from qagate.reports.run.run_json import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")

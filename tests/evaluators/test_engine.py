@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cases.tasks import PromptedAnswer
-from evaluators import core
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.runtime.outcomes import OutcomeReader, Status
-from evaluators.runtime.process import EngineThread
-from evaluators.runtime.schedule import Schedule
+from qagate.cases.tasks import PromptedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
+from qagate.evaluators.runtime.outcomes import OutcomeReader, Status
+from qagate.evaluators.runtime.process import EngineThread
+from qagate.evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import Bench, prompted, task
 from tests.support.scripted import PROMPT, Scripted, ask_for
 from tests.support.tables import tabled

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import core
-from evaluators.judges import ensemble
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import RubricJudge, spared
-from evaluators.replies.labels import LONGEST
-from evaluators.runtime.engine import returned_names
-from reports.run.baseline import known_names
+from qagate.evaluators import core
+from qagate.evaluators.judges import ensemble
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import RubricJudge, spared
+from qagate.evaluators.replies.labels import LONGEST
+from qagate.evaluators.runtime.engine import returned_names
+from qagate.reports.run.baseline import known_names
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 

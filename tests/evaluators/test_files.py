@@ -12,9 +12,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluators import output
-from evaluators.core import QAError, UsageError
-from evaluators.reading import (
+from qagate.evaluators import output
+from qagate.evaluators.core import QAError, UsageError
+from qagate.evaluators.reading import (
     Map,
     Seq,
     load_yaml,

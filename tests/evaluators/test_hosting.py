@@ -20,11 +20,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Outcome, Reply, Request, Usage, UsageError, Verdict, Vote
-from evaluators.runtime import engine, outcomes
-from evaluators.runtime import process as processes
-from evaluators.runtime.engine import Engine, Job, nothing
-from evaluators.runtime.schedule import UNLIMITED
+from qagate.evaluators.core import (
+    Outcome,
+    Reply,
+    Request,
+    Usage,
+    UsageError,
+    Verdict,
+    Vote,
+)
+from qagate.evaluators.runtime import engine, outcomes
+from qagate.evaluators.runtime import process as processes
+from qagate.evaluators.runtime.engine import Engine, Job, nothing
+from qagate.evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.fixtures import Patch
 from tests.support.killing import until
@@ -250,7 +258,7 @@ def test_where_no_process_is_to_be_had_a_thread_works(
     """A system that is out of processes does not keep a run from its work."""
 
     refused = Mock(side_effect=BlockingIOError(11, "Resource temporarily unavailable"))
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
     running = processes.begin(made.job())
@@ -344,7 +352,7 @@ def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: Patch) -> No
 
 def test_a_single_thread_is_forked() -> None:
     """A process that has never had a second thread may fork its engine."""
-    script = "from evaluators.runtime.process import can_fork; print(can_fork())"
+    script = "from qagate.evaluators.runtime.process import can_fork; print(can_fork())"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
@@ -425,7 +433,7 @@ def test_a_job_that_does_not_arrive_whole_is_one_line(
 ) -> None:
     """What a process cannot make of its job is one line for the user, not a traceback."""
     monkeypatch.setattr(
-        "evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n."
+        "qagate.evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n."
     )
     early = processes.EngineProcess()
     early.fork()
@@ -444,9 +452,9 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: False)
     assert processes.fork_early(nothing) is None
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         processes.fork_early(nothing)

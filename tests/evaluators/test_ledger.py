@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.__main__ import main
-from evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
-from evaluators.ledger import (
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
+from qagate.evaluators.ledger import (
     Ledger,
     LedgerError,
     PaidReply,
@@ -23,8 +23,8 @@ from evaluators.ledger import (
     reply_store,
     sqlite,
 )
-from evaluators.ledger.rows import VARIABLE, checksum, seal
-from evaluators.text import canonical
+from qagate.evaluators.ledger.rows import VARIABLE, checksum, seal
+from qagate.evaluators.text import canonical
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.recorded import fill, key_of, put, reply_of, row_of

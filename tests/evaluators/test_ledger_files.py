@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import UsageError
-from evaluators.ledger import Ledger, LedgerError, sqlite
-from evaluators.ledger import rows as ledger_rows
-from evaluators.ledger.rows import (
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger import Ledger, LedgerError, sqlite
+from qagate.evaluators.ledger import rows as ledger_rows
+from qagate.evaluators.ledger.rows import (
     VARIABLE,
     Signer,
     StoredDocument,
@@ -21,8 +21,8 @@ from evaluators.ledger.rows import (
     seal,
     seal_document,
 )
-from evaluators.ledger.upkeep import save_unkept
-from evaluators.text import Document
+from qagate.evaluators.ledger.upkeep import save_unkept
+from qagate.evaluators.text import Document
 from tests.support.fixtures import Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import PostgresUrl, Reply, UsageError, read_place
-from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
-from evaluators.ledger.rows import VARIABLE, StoreError
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import PostgresUrl, Reply, UsageError, read_place
+from qagate.evaluators.ledger import Ledger, LedgerError, postgres, upkeep
+from qagate.evaluators.ledger.rows import VARIABLE, StoreError
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster
@@ -257,8 +257,8 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
 
 def test_without_the_driver_one_line_says_what_to_install(monkeypatch: Patch) -> None:
     """psycopg is optional."""
-    monkeypatch.delitem(sys.modules, "evaluators.ledger.postgres")
-    monkeypatch.delattr("evaluators.ledger.postgres")
+    monkeypatch.delitem(sys.modules, "qagate.evaluators.ledger.postgres")
+    monkeypatch.delattr("qagate.evaluators.ledger.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r"pip install 'psycopg\[binary\]>=3\.3'"):
         Ledger(PostgresUrl("postgresql://127.0.0.1:1/x"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import (
+from qagate.evaluators.core import (
     CORRECT,
     GRADES,
     INCORRECT,
@@ -20,17 +20,17 @@ from evaluators.core import (
     Reply,
     Request,
 )
-from evaluators.judges.lexical import tables as words
-from evaluators.judges.lexical.analysis import Answer
-from evaluators.judges.lexical.judge import LexicalJudge, grade
-from evaluators.judges.lexical.match import Tolerance
-from evaluators.judges.lexical.numbers import (
+from qagate.evaluators.judges.lexical import tables as words
+from qagate.evaluators.judges.lexical.analysis import Answer
+from qagate.evaluators.judges.lexical.judge import LexicalJudge, grade
+from qagate.evaluators.judges.lexical.match import Tolerance
+from qagate.evaluators.judges.lexical.numbers import (
     Date,
     find_dates,
     find_quantities,
     in_figures,
 )
-from evaluators.reading import Map, load_yaml
+from qagate.evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.scripted import make_case
 from tests.support.tables import grown, kept, tabled

@@ -8,10 +8,15 @@ from random import Random
 
 import pytest
 
-from evaluators import core
-from evaluators.runtime.caller import CallSettings, ItemClock, RetryPolicy, Sender
-from evaluators.runtime.limits import TokenLimit
-from evaluators.runtime.server import (
+from qagate.evaluators import core
+from qagate.evaluators.runtime.caller import (
+    CallSettings,
+    ItemClock,
+    RetryPolicy,
+    Sender,
+)
+from qagate.evaluators.runtime.limits import TokenLimit
+from qagate.evaluators.runtime.server import (
     FIRST_RATE,
     NEVER_ANSWERED_S,
     PAUSE_SPREAD,

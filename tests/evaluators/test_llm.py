@@ -12,19 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import core
-from evaluators.judges.single import (
+from qagate.evaluators import core
+from qagate.evaluators.judges.single import (
     RubricJudge,
     YesNoJudge,
     ask_until_read,
     judge_messages,
 )
-from evaluators.ledger import Ledger
-from evaluators.replies.labels import LONGEST, blank, content_free
-from evaluators.replies.readers import Invalid, read_scores
-from evaluators.rubric import PASS_BAR, RUBRICS, Protocol, Rubric, combined, load_rubric
-from evaluators.runtime.caller import Meter
-from evaluators.text import request_key
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.replies.labels import LONGEST, blank, content_free
+from qagate.evaluators.replies.readers import Invalid, read_scores
+from qagate.evaluators.rubric import (
+    PASS_BAR,
+    RUBRICS,
+    Protocol,
+    Rubric,
+    combined,
+    load_rubric,
+)
+from qagate.evaluators.runtime.caller import Meter
+from qagate.evaluators.text import request_key
 from tests.support.figures import some
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for, complete, make_case, make_rubric

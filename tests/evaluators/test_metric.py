@@ -21,27 +21,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from cases.config import load_gates, with_gates
-from cases.dataset import Threshold
-from cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
-from evaluators import core
-from evaluators.answer_checks import METRICS, MetricSpec
-from evaluators.judges.forecast import Call, calls_ahead
-from evaluators.judges.metric import (
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import Threshold
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
+from qagate.evaluators import core
+from qagate.evaluators.answer_checks import METRICS, MetricSpec
+from qagate.evaluators.judges.forecast import Call, calls_ahead
+from qagate.evaluators.judges.metric import (
     QUIET,
     JudgeMetric,
     JudgeSession,
     metric_runners_of,
     read_text,
 )
-from evaluators.judges.single import OverlapRater
-from evaluators.ledger import LedgerError
-from evaluators.replies.readers import Invalid
-from evaluators.rubric import encode
-from evaluators.runtime.caller import CallSettings
-from evaluators.runtime.engine import MetricResults, MetricRunner, Task, measure_all
-from evaluators.text import request_key
-from reports.run.run_json import dump_datasets, load_datasets
+from qagate.evaluators.judges.single import OverlapRater
+from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.replies.readers import Invalid
+from qagate.evaluators.rubric import encode
+from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.engine import (
+    MetricResults,
+    MetricRunner,
+    Task,
+    measure_all,
+)
+from qagate.evaluators.text import request_key
+from qagate.reports.run.run_json import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
@@ -373,7 +378,7 @@ def test_the_budget_holds(server: Loopback, tmp_path: Path, monkeypatch: Patch) 
     path = tmp_path / "models.yaml"
     path.write_text(f"paid: {entry}output: 100}}}}\n", encoding="utf-8")
     monkeypatch.setattr(
-        "evaluators.models.catalogue.load_catalogue.__defaults__", (path,)
+        "qagate.evaluators.models.catalogue.load_catalogue.__defaults__", (path,)
     )
     judge = JudgeSession(
         "paid", CallSettings(ledger=tmp_path / "ledger", max_cost=0.0001)

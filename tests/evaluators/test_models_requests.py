@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cases.tasks import PromptedAnswer
-from evaluators import core
-from evaluators.models import connect
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Spec, parse, require_key
-from evaluators.text import Key
+from qagate.cases.tasks import PromptedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.text import Key
 from tests.support.fixtures import Patch
 from tests.support.loopback import (
     Answer,

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import UsageError
-from evaluators.models import spec as specs
-from evaluators.models.catalogue import load_catalogue
-from evaluators.text import PLACEHOLDER, Key, mask, one_line
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.models import spec as specs
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.text import PLACEHOLDER, Key, mask, one_line
 from tests.support.fixtures import Patch
 from tests.support.tables import kept, tabled
 
@@ -270,7 +270,7 @@ def test_a_missing_key_is_a_usage_problem(
 def env_file(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Return the path of the ``.env`` that counts; nothing is there yet."""
     path = tmp_path / ".env"
-    monkeypatch.setattr("evaluators.models.spec.ENV_FILE", path)
+    monkeypatch.setattr("qagate.evaluators.models.spec.ENV_FILE", path)
     return path
 
 

@@ -18,14 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators import core
-from evaluators.models import connect
-from evaluators.models.api import MAX_BODY, open_endpoint
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
-from evaluators.models.own_targets import PLACES, check_path, places
-from evaluators.models.spec import Spec, build, parse, require_key
-from evaluators.text import Key
+from qagate.evaluators import core
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.api import MAX_BODY, open_endpoint
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.failures import (
+    MAX_RESET_S,
+    message_of,
+    reset_after,
+    retry_after,
+)
+from qagate.evaluators.models.own_targets import PLACES, check_path, places
+from qagate.evaluators.models.spec import Spec, build, parse, require_key
+from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import (

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
-from evaluators.judges.factory import Place, connect_judges
-from evaluators.judges.single import OverlapRater, offline_judge, rate
-from evaluators.rubric import Style
+from qagate.evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
+from qagate.evaluators.judges.factory import Place, connect_judges
+from qagate.evaluators.judges.single import OverlapRater, offline_judge, rate
+from qagate.evaluators.rubric import Style
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 

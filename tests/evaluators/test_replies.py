@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import (
+from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
     NO,
@@ -19,8 +19,8 @@ from evaluators.core import (
     ToolCall,
     UsageError,
 )
-from evaluators.replies import readers as reading
-from evaluators.replies.labels import lexicon, word_key
+from qagate.evaluators.replies import readers as reading
+from qagate.evaluators.replies.labels import lexicon, word_key
 from tests import robustness_adapter
 from tests.support.tables import grown, kept, tabled
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cases.config import load_dataset
-from cases.loading import load_cases
-from cases.tasks import answer_messages
-from evaluators import rubric as rubrics
-from evaluators.core import GRADES, Message, UsageError
-from evaluators.judges.single import judge_messages
-from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.cases.tasks import answer_messages
+from qagate.evaluators import rubric as rubrics
+from qagate.evaluators.core import GRADES, Message, UsageError
+from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import rendered

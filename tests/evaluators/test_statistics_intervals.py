@@ -14,9 +14,9 @@ from scipy.stats import binom, spearmanr
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
-from evaluators.statistics import agreement, count_table, intervals
-from evaluators.statistics.count_table import (
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
+from qagate.evaluators.statistics import agreement, count_table, intervals
+from qagate.evaluators.statistics.count_table import (
     RATINGS,
     CountTable,
     class_interval,
@@ -24,7 +24,7 @@ from evaluators.statistics.count_table import (
     mean_interval,
     mean_rating,
 )
-from evaluators.statistics.metrics import ANSWERS
+from qagate.evaluators.statistics.metrics import ANSWERS
 from tests.benchmarks.common import SEED
 from tests.benchmarks.judge_rates import Situation, held
 from tests.benchmarks.small_samples import World, kappa, rare, ratings

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
-from evaluators.statistics import betting, paired
-from evaluators.statistics.intervals import UNDEFINED, Z95
-from evaluators.statistics.metrics import USAGE, chance, clustered_mean, is_repeated
-from evaluators.statistics.usage_estimates import UsageMetric
+from qagate.evaluators.statistics import betting, paired
+from qagate.evaluators.statistics.intervals import UNDEFINED, Z95
+from qagate.evaluators.statistics.metrics import (
+    USAGE,
+    chance,
+    clustered_mean,
+    is_repeated,
+)
+from qagate.evaluators.statistics.usage_estimates import UsageMetric
 from tests.benchmarks.coverage import Cell, outcomes, scores
 from tests.support.figures import array, some
 from tests.support.tables import tabled

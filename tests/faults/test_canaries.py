@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import PlannedItem, Slice
-from evaluators.core import Outcome, Verdict, Vote
-from evaluators.kinds import kind_of
-from reports.render.outcome_text import LONGEST, qa_property
+from qagate.cases.dataset import PlannedItem, Slice
+from qagate.evaluators.core import Outcome, Verdict, Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.render.outcome_text import LONGEST, qa_property
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
 from tests.support.projects import Project

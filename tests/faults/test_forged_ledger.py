@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import UsageError
-from evaluators.ledger import Ledger
-from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
-from evaluators.text import canonical
-from reports.render import words
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
+from qagate.evaluators.text import canonical
+from qagate.reports.render import words
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page

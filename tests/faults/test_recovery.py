@@ -7,8 +7,8 @@ from itertools import cycle, pairwise
 
 import pytest
 
-from evaluators.core import CallError, Limits, Reply, Request, TransientError
-from evaluators.models.failures import of_error_body, of_response
+from qagate.evaluators.core import CallError, Limits, Reply, Request, TransientError
+from qagate.evaluators.models.failures import of_error_body, of_response
 from tests.support.simulated import Server, asked, now
 
 pytestmark = pytest.mark.untraced

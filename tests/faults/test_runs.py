@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import Command, Program
-from evaluators.core import QAError, TransientError, UsageError
-from evaluators.ledger import Ledger
-from evaluators.models.spec import parse
-from reports.plugin.progress import LossyStream, discard
-from reports.render.writer import WriteError
+from qagate.evaluators.command_line import Command, Program
+from qagate.evaluators.core import QAError, TransientError, UsageError
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models.spec import parse
+from qagate.reports.plugin.progress import LossyStream, discard
+from qagate.reports.render.writer import WriteError
 from tests.benchmarks.soak import Soak
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible

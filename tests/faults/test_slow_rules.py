@@ -15,11 +15,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import cases
-import evaluators
-import reports
-from cases.builder.sampling import clean
-from evaluators.core import (
+from qagate import cases, evaluators, reports
+from qagate.cases.builder.sampling import clean
+from qagate.evaluators.core import (
     Ask,
     Case,
     JudgeError,
@@ -29,18 +27,18 @@ from evaluators.core import (
     Request,
     Verdict,
 )
-from evaluators.judges.lexical.judge import LexicalJudge, grade
-from evaluators.judges.metric import read_text
-from evaluators.judges.single import rate
-from evaluators.ledger import Ledger
-from evaluators.rubric import encode
-from evaluators.runtime import engine
-from evaluators.runtime.caller import Caller, CallSettings
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.outcomes import OutcomeWriter
-from evaluators.runtime.schedule import Schedule
-from evaluators.text import mask, one_line
-from evaluators.user_code import SHORT, off_the_loop
+from qagate.evaluators.judges.lexical.judge import LexicalJudge, grade
+from qagate.evaluators.judges.metric import read_text
+from qagate.evaluators.judges.single import rate
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.rubric import encode
+from qagate.evaluators.runtime import engine
+from qagate.evaluators.runtime.caller import Caller, CallSettings
+from qagate.evaluators.runtime.engine import Engine, Task
+from qagate.evaluators.runtime.outcomes import OutcomeWriter
+from qagate.evaluators.runtime.schedule import Schedule
+from qagate.evaluators.text import mask, one_line
+from qagate.evaluators.user_code import SHORT, off_the_loop
 from tests.support.fixtures import Patch
 from tests.support.projects import Project
 from tests.support.scripted import make_case

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
-from cases.review.reviews import save_adjudications
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.judges.ensemble import Adjudication
-from evaluators.kinds import kind_of
-from reports.__main__ import main
-from reports.review.human_review import Pick, issue_picks, pick
-from reports.run.run_json import load_report
+from qagate.cases.dataset import Threshold
+from qagate.cases.review.reviews import save_adjudications
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import Pick, issue_picks, pick
+from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch
 from tests.support.made_records import make_record
 from tests.support.made_runs import (

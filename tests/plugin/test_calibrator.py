@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from cases.config import load_dataset
-from cases.dataset import Plan, Selection
-from cases.loading import load_cases
-from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
-from evaluators.core import Outcome, Reply, ToolCall, UsageError
-from reports.plugin.calibrator import Calibrator, find_labelled
-from reports.plugin.controller import Controller
-from reports.plugin.options import RunOptions, labelled_files
+from qagate.cases.config import load_dataset
+from qagate.cases.dataset import Plan, Selection
+from qagate.cases.loading import load_cases
+from qagate.cases.plan import BUNDLED_LABELS, labelled_for, make_plan
+from qagate.evaluators.core import Outcome, Reply, ToolCall, UsageError
+from qagate.reports.plugin.calibrator import Calibrator, find_labelled
+from qagate.reports.plugin.controller import Controller
+from qagate.reports.plugin.options import RunOptions, labelled_files
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
 from tests.support.projects import Project, graded

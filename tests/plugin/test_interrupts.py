@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from evaluators.core import PostgresUrl
-from evaluators.ledger import postgres
-from reports.plugin.first_seconds import LINE, WORKER
+from qagate.evaluators.core import PostgresUrl
+from qagate.evaluators.ledger import postgres
+from qagate.reports.plugin.first_seconds import LINE, WORKER
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, text_of
@@ -116,7 +116,9 @@ def test_an_interrupt_of_the_imports_is_one_line(
     project: Project, capitals: Project
 ) -> None:
     """Exit 2 and one line from our first import on, no traceback; a report is partial (R2)."""
-    project.write("interrupted.py", f"import reports.plugin.first_seconds\n{INTERRUPT}")
+    project.write(
+        "interrupted.py", f"import qagate.reports.plugin.first_seconds\n{INTERRUPT}"
+    )
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"{LINE}\n")
     hook = "@pytest.hookimpl(trylast=True)\ndef pytest_configure():"

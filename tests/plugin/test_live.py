@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 from _pytest._io import TerminalWriter
 
-from cases.dataset import Shards, Threshold
-from evaluators.core import Outcome, Usage
-from evaluators.runtime.outcomes import Status
-from evaluators.statistics.intervals import Estimate
-from reports.plugin import progress as live
-from reports.plugin.finish import slice_lines
-from reports.render import console
-from reports.run.evidence import TrendPoint
-from reports.run.report import WARNING, Decision
+from qagate.cases.dataset import Shards, Threshold
+from qagate.evaluators.core import Outcome, Usage
+from qagate.evaluators.runtime.outcomes import Status
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.plugin import progress as live
+from qagate.reports.plugin.finish import slice_lines
+from qagate.reports.render import console
+from qagate.reports.run.evidence import TrendPoint
+from qagate.reports.run.report import WARNING, Decision
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
-from evaluators.core import UsageError, parse_judges
-from evaluators.models.catalogue import DEFAULT_PATH
-from evaluators.runtime.process import EngineProcess
-from reports.plugin import start_early, worker
-from reports.plugin.controller import takes_everything
-from reports.plugin.options import NAMES, dataset_files, read_options, shares
-from reports.plugin.run import RunModels, connect_models
+from qagate.evaluators.command_line import VALUED
+from qagate.evaluators.core import UsageError, parse_judges
+from qagate.evaluators.models.catalogue import DEFAULT_PATH
+from qagate.evaluators.runtime.process import EngineProcess
+from qagate.reports.plugin import start_early, worker
+from qagate.reports.plugin.controller import takes_everything
+from qagate.reports.plugin.options import NAMES, dataset_files, read_options, shares
+from qagate.reports.plugin.run import RunModels, connect_models
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled
@@ -64,22 +64,17 @@ def test_a_models_file_is_read_before_the_run(capitals: Project) -> None:
     assert "as there, not as bundled" in capitals.text("run.json")
 
 
-def test_an_option_that_was_removed_names_what_to_use(capitals: Project) -> None:
-    """Exit 4 and one line, for pytest's options as for those of a command."""
-    assert_refused(capitals, removed("--first"), "--first", "5", "qa")
-    for option in REMOVED:
-        with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
-            CommandParser("qagate review").parse_args([f"{option}=5"])
-
-
-def test_there_are_at_most_thirty_options(capitals: Project) -> None:
-    """What can stand in a file, or in another option, needs none of its own."""
+def test_every_option_has_a_twin_with_a_prefix(capitals: Project) -> None:
+    """`--qa-model` is `--model`; which options take a value is known to commands too."""
     listed = capitals.run_in_process("--help").stdout.str()
     ours = listed.partition("qagate: may this model ship?")[2].partition("\n\n")[0]
-    assert len(NAMES) <= 30
-    assert set(re.findall(r"^  --([a-z-]+)", ours, re.MULTILINE)) == set(NAMES)
-    valued = re.findall(r"^  (--[a-z-]+)[ =]\S", ours, re.MULTILINE)
-    assert {one for one in VALUED if one.strip("-") in NAMES} == set(valued)
+    rows = re.findall(
+        r"^  --([a-z-]+)(?:=\S+)?, --qa-([a-z-]+)(=)?", ours, re.MULTILINE
+    )
+    assert [short for short, _, _ in rows] == [twin for _, twin, _ in rows]
+    assert {short for short, _, _ in rows} == set(NAMES)
+    valued = {f"--{short}" for short, _, takes_value in rows if takes_value}
+    assert {option for option in VALUED if option.strip("-") in NAMES} == valued
 
 
 def assert_refused(project: Project, message: str, *arguments: str) -> None:
@@ -134,8 +129,10 @@ def tree(tmp_path: Path) -> Path:
     """Return a folder with datasets in places to search and in places to pass over."""
     for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/build", "tests"):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "dataset.yaml").touch()
-    (tmp_path / "tests" / "dataset.yaml").unlink()
+        declaration = "kind: graded\n"
+        if folder == "tests":  # another tool's
+            declaration = "kind: table\nlanguages: [en]\n"
+        (tmp_path / folder / "dataset.yaml").write_text(declaration, encoding="utf-8")
     (tmp_path / "cases" / "a" / "test_a.py").touch()
     return tmp_path
 
@@ -372,7 +369,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         made.append(tuple(spec.text for spec in load.args[0]))
         return None
 
-    monkeypatch.setattr("evaluators.runtime.process.fork_early", note)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.fork_early", note)
     return made
 
 
@@ -399,7 +396,7 @@ def test_a_vain_head_start_ends(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where something turns out to be wrong later the process does not stay."""
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     config = start(project, "--model", MODEL)
     process = config.stash[worker.EARLY]._process
     assert process.is_alive()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from reports.__main__ import main
-from reports.render import console
-from reports.render.writer import write
-from reports.run.report_folder import NO_VERDICT, keep_decided, previous
-from reports.run.run_json import load_report
+from qagate.reports.__main__ import main
+from qagate.reports.render import console
+from qagate.reports.render.writer import write
+from qagate.reports.run.report_folder import NO_VERDICT, keep_decided, previous
+from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch
 from tests.support.projects import (
     BAR,
@@ -137,7 +137,7 @@ def test_an_anchor_is_a_second_run_to_pass(
         project.dataset("capital", {"en": answers}, yaml)
         project.run_in_process("qa")
         project.out.rename(project.path / folder)
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
+    monkeypatch.setattr("qagate.reports.verdict.odds.RUNS", 20)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
     assert "drop (anchor) <= 0.1" in planned

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluators.ledger.sqlite import SqliteStore
+from qagate.evaluators.ledger.sqlite import SqliteStore
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs

@@ -6,11 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from cases.review.reviews import save_adjudications
-from evaluators.judges.ensemble import Adjudication, answer_digest
-from reports.plugin import qagate
-from reports.review.human_review import pick
-from reports.run.run_json import load_report
+from qagate import command
+from qagate.cases.review.reviews import save_adjudications
+from qagate.evaluators.judges.ensemble import Adjudication, answer_digest
+from qagate.reports.review.human_review import pick
+from qagate.reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
@@ -124,23 +124,24 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
 def test_rejudge_is_a_run(monkeypatch: Patch, capsys: Captured) -> None:
     """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
     run = Mock(return_value=0)
-    monkeypatch.setattr("reports.commands.run.main", run)
+    monkeypatch.setattr("qagate.reports.commands.run.main", run)
     first, words = (
         "--model=recorded:OLD",
         ["--judge", "J", "-k=a b", "-n", "2", "--tb", "short", "-r", "A"],
     )
-    assert qagate.main(["rejudge", "OLD", "qa"]) == 0
+    assert command.main(["rejudge", "OLD", "qa"]) == 0
     assert (
-        qagate.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"]) == 0
+        command.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"])
+        == 0
     )
     assert [list(call.args[0]) for call in run.call_args_list] == [
         [first, "--report-dir=reports/rejudged", "qa"],
         [first, "--report-dir=mine", *words, "qa", "-q"],
     ]
-    assert qagate.main(["rejudge"]) == 4
+    assert command.main(["rejudge"]) == 4
     assert "RUN" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        qagate.main(["rejudge", "--help"])
+        command.main(["rejudge", "--help"])
     assert "usage: qagate rejudge RUN [PATH …] [options" in capsys.readouterr().out
 
 

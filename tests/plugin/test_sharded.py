@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Shards
-from evaluators.core import UsageError
-from evaluators.ledger.reply_store import Ledger
-from reports.__main__ import main
-from reports.commands import on_ray
+from qagate.cases.dataset import Shards
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.reply_store import Ledger
+from qagate.reports.__main__ import main
+from qagate.reports.commands import on_ray
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
@@ -326,7 +326,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def start(project: Project, *words: str, **variables: str) -> "subprocess.Popen[str]":
     """Start the command in a process that Ray can do with as it likes."""
-    program = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; from qagate.command import main; sys.exit(main(sys.argv[1:]))"
+    )
     plugins = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     return subprocess.Popen(
         [sys.executable, "-P", "-c", program, "run", "qa", *plugins, *words], cwd=project.path,

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
-from cases.plan import make_plan
-from evaluators.core import Outcome
-from evaluators.kinds import kind_of
-from reports.plugin.worker import (
+from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
+from qagate.cases.plan import make_plan
+from qagate.evaluators.core import Outcome
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.plugin.worker import (
     INPUT_KEY,
     SessionResults,
     WorkerHooks,
@@ -30,9 +30,9 @@ from tests.support.tables import kept, tabled
 
 READERS = (
     "asyncio",
-    "cases.loading",
-    "cases.plan",
-    "evaluators.runtime.engine",
+    "qagate.cases.loading",
+    "qagate.cases.plan",
+    "qagate.evaluators.runtime.engine",
     "jinja2",
     "yaml",
 )

@@ -5,15 +5,22 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Dataset, EvidenceRule, Plan, PlannedItem, Slice, Threshold
-from evaluators.core import Outcome, Usage, Verdict
-from evaluators.kinds import kind_of
-from evaluators.rubric import Rubric
-from reports.gates.decide import SessionFacts, ceiling_notes
-from reports.run.baseline import Baseline
-from reports.run.record import make_record
-from reports.run.report import Report
-from reports.verdict.assemble import Facts, assemble
+from qagate.cases.dataset import (
+    Dataset,
+    EvidenceRule,
+    Plan,
+    PlannedItem,
+    Slice,
+    Threshold,
+)
+from qagate.evaluators.core import Outcome, Usage, Verdict
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import Rubric
+from qagate.reports.gates.decide import SessionFacts, ceiling_notes
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import make_record
+from qagate.reports.run.report import Report
+from qagate.reports.verdict.assemble import Facts, assemble
 from tests.support.made_runs import before, facts_dataset, graded_slice
 from tests.support.scripted import make_case
 from tests.support.tables import tabled

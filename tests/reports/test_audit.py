@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_gates, with_gates
-from cases.dataset import AUDIT_SHARE as SHARE
-from cases.dataset import Threshold
-from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
-from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
-from evaluators.statistics.betting import DECISIVE
-from reports.compare.audit import AuditedPair, audit_of
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.sequential import BROKEN, AuditedGate, audited_gates
-from reports.render.html import render
-from reports.run.record import Record
-from reports.run.run_json import load_report
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import AUDIT_SHARE as SHARE
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
+from qagate.evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
+from qagate.evaluators.statistics.betting import DECISIVE
+from qagate.reports.compare.audit import AuditedPair, audit_of
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.sequential import BROKEN, AuditedGate, audited_gates
+from qagate.reports.render.html import render
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
 from tests.support.figures import some

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from cases.__main__ import main
-from evaluators.kinds import kind_of
-from reports.commands.build import read_options
-from reports.run.report import Report
-from reports.run.run_json import load_report
+from qagate.cases.__main__ import main
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.commands.build import read_options
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
 from tests.support import building
 from tests.support.building import rows
 from tests.support.building_site import (

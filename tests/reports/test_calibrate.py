@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from cases.config import load_dataset
-from cases.download.public_files import DATA_FOLDER, DownloadError
-from cases.loading import load_cases
-from evaluators.__main__ import main
-from evaluators.__main__ import main as evaluators
-from evaluators.core import Case
-from evaluators.judges.lexical.judge import grade
-from evaluators.kinds import NOT_CORRECT
-from reports.commands.calibrate import main as calibrate
-from reports.commands.data_sets import download
-from reports.plugin.options import dataset_files, is_left_out
+from qagate.cases.config import load_dataset
+from qagate.cases.download.public_files import DATA_FOLDER, DownloadError
+from qagate.cases.loading import load_cases
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.__main__ import main as evaluators
+from qagate.evaluators.core import Case
+from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.kinds import NOT_CORRECT
+from qagate.reports.commands.calibrate import main as calibrate
+from qagate.reports.commands.data_sets import download
+from qagate.reports.plugin.options import dataset_files, is_left_out
 from tests.support.downloading import (
     BEM,
     EVOUNA,

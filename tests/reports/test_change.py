@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import EvidenceRule, Fail, Threshold
-from evaluators.statistics.intervals import Estimate
-from reports.compare.differences import differences
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.gates.decide import margin_warnings
-from reports.run.record import Record
-from reports.run.report import GateResult as Gate
+from qagate.cases.dataset import EvidenceRule, Fail, Threshold
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.gates.decide import margin_warnings
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult as Gate
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.tables import tabled

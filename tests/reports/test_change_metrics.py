@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.answer_checks import MetricSpec
-from evaluators.core import (
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.answer_checks import MetricSpec
+from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
     NO,
@@ -23,18 +23,18 @@ from evaluators.core import (
     YES,
     Outcome,
 )
-from reports.compare.differences import differences
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.metrics.gate import slice_gates
-from reports.metrics.summary import (
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.metrics.gate import slice_gates
+from qagate.reports.metrics.summary import (
     extra_estimates,
     extra_notes,
     missing_extras,
     summarise,
 )
-from reports.run.record import Record
-from reports.run.report import GateResult
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases.config import DatasetGates, GatesFile
-from cases.dataset import Sampling, Slice, SliceSample, Threshold, clusters_in
-from evaluators.core import (
+from qagate.cases.config import DatasetGates, GatesFile
+from qagate.cases.dataset import Sampling, Slice, SliceSample, Threshold, clusters_in
+from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
     NOT_ATTEMPTED,
@@ -21,17 +21,22 @@ from evaluators.core import (
     Verdict,
     Vote,
 )
-from evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
-from reports.compare.comparison import compare
-from reports.compare.differences import differences, share_change
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference, passes
-from reports.gates.change import change_gates
-from reports.judge.judging import panels
-from reports.metrics.summary import extra_estimates, summarise
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.run.run_json import dump_datasets, load_datasets, report_from
-from reports.verdict.recount import merged, rebuilt, regated
+from qagate.evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
+from qagate.reports.compare.comparison import compare
+from qagate.reports.compare.differences import differences, share_change
+from qagate.reports.compare.pairs import (
+    PairedSlice,
+    pair_records,
+    paired_difference,
+    passes,
+)
+from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.judging import panels
+from qagate.reports.metrics.summary import extra_estimates, summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import dump_datasets, load_datasets, report_from
+from qagate.reports.verdict.recount import merged, rebuilt, regated
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import (

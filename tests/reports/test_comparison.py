@@ -7,18 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases.dataset import EvidenceRule, Threshold
-from evaluators.core import CORRECT
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.paired import tango
-from reports.compare.comparison import parity
-from reports.compare.differences import differences
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference
-from reports.gates.change import change_gates
-from reports.gates.sequential import AuditedGate, audited_gates
-from reports.run.evidence import Comparison, LanguageGap, MissedFact, SliceComparison
-from reports.run.record import Record
-from reports.run.report import GateResult
+from qagate.cases.dataset import EvidenceRule, Threshold
+from qagate.evaluators.core import CORRECT
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.compare.comparison import parity
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from qagate.reports.gates.change import change_gates
+from qagate.reports.gates.sequential import AuditedGate, audited_gates
+from qagate.reports.run.evidence import (
+    Comparison,
+    LanguageGap,
+    MissedFact,
+    SliceComparison,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult
 from tests.support.auditing import answers, audited, verdicts
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice

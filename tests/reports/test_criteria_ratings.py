@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.review.reviews import load_adjudications
-from cases.review.sheet import load_criteria
-from evaluators.core import State, UsageError
-from evaluators.judges.ensemble import Adjudications, answer_digest
-from reports.__main__ import main
-from reports.review.human_review import (
+from qagate.cases.review.reviews import load_adjudications
+from qagate.cases.review.sheet import load_criteria
+from qagate.evaluators.core import State, UsageError
+from qagate.evaluators.judges.ensemble import Adjudications, answer_digest
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import (
     Rating,
     load_ratings,
     pick_at_random,
     save_ratings,
     table_of,
 )
-from reports.run.record import Record
-from reports.run.run_json import load_report
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.auditing import filled_in as labelled_by
 from tests.support.fixtures import Captured

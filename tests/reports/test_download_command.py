@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset, with_items
-from cases.download import public_files
-from cases.labels import Scale
-from cases.loading import load_cases
-from evaluators.command_line import PROGRAMS
-from reports.commands.data_sets import download as main
+from qagate.cases.config import load_dataset, with_items
+from qagate.cases.download import public_files
+from qagate.cases.labels import Scale
+from qagate.cases.loading import load_cases
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.reports.commands.data_sets import download as main
 from tests.support.downloading import (
     BOOLQ,
     CASES,
@@ -283,7 +283,7 @@ def test_bundled_sets_below_the_folder_are_checked_too(
 ) -> None:
     """A data set that stands next to them hides none."""
     shutil.copytree(project, project.with_name("mine"))
-    monkeypatch.setattr("reports.commands.data_sets.CASES", project)
+    monkeypatch.setattr("qagate.reports.commands.data_sets.CASES", project)
     assert check([]) == 0
     assert "8 items in 4 files" in capsys.readouterr().out
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import DatasetGates, GatesFile, with_gates
-from cases.dataset import Dataset, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from reports.gates.decide import SessionFacts
-from reports.run.record import Record
-from reports.run.report import Decision
-from reports.verdict.assemble import Facts, ReportInputs, decision_of
+from qagate.cases.config import DatasetGates, GatesFile, with_gates
+from qagate.cases.dataset import Dataset, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Decision
+from qagate.reports.verdict.assemble import Facts, ReportInputs, decision_of
 from tests.support import made_runs
 from tests.support.made_records import make_record
 

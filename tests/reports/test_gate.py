@@ -11,15 +11,21 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import EvidenceRule, Slice, Threshold
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
-from evaluators.statistics.count_table import RATINGS
-from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
-from reports.gates.decide import SessionFacts, decide
-from reports.metrics.gate import WAYS_OUT, evaluate, floor_gates, slice_gates, way_out
-from reports.metrics.summary import summarise, tabulate
-from reports.run.record import Record
-from reports.run.report import GateResult, GateState, Obstacle
+from qagate.cases.dataset import EvidenceRule, Slice, Threshold
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
+from qagate.evaluators.statistics.count_table import RATINGS
+from qagate.evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
+from qagate.reports.gates.decide import SessionFacts, decide
+from qagate.reports.metrics.gate import (
+    WAYS_OUT,
+    evaluate,
+    floor_gates,
+    slice_gates,
+    way_out,
+)
+from qagate.reports.metrics.summary import summarise, tabulate
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult, GateState, Obstacle
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
 from tests.support.samples import gate
 from tests.support.tables import kept

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.statistics.betting import Observations, first_above
-from evaluators.statistics.intervals import Z95
-from evaluators.statistics.metrics import METRICS
-from evaluators.statistics.paired import tango
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.verdict.odds import Simulation
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.statistics.betting import Observations, first_above
+from qagate.evaluators.statistics.intervals import Z95
+from qagate.evaluators.statistics.metrics import METRICS
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.verdict.odds import Simulation
 from tests.benchmarks import (
     audited,
     bets,

@@ -12,14 +12,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evaluators.command_line import PROGRAMS
-from evaluators.core import UsageError
-from evaluators.statistics.paired import tango
-from reports.imports.foreign import Choice, ImportedRun, Scorer, number, slug, tasks_of
-from reports.imports.forms import load
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.run.run_json import load_report
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.imports.foreign import (
+    Choice,
+    ImportedRun,
+    Scorer,
+    number,
+    slug,
+    tasks_of,
+)
+from qagate.reports.imports.forms import load
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
 from tests.support.figures import some
 from tests.support.fixtures import Captured, Patch
 from tests.support.reviewing import Row, as_csv, filled_in
@@ -543,7 +550,7 @@ def test_a_huge_member_is_said(
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", " " * 10_000)
         archive.writestr("samples/q1_epoch_1.json", "{}")
-    monkeypatch.setattr("reports.imports.foreign.MAX_BYTES", 9_999)
+    monkeypatch.setattr("qagate.reports.imports.foreign.MAX_BYTES", 9_999)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
     assert (code, len(said.splitlines())) == (4, 1)
     assert "bomb.eval: header.json cannot be read (larger than 9,999 bytes)" in said

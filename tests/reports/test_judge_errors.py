@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.dataset import Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.statistics.intervals import corrected_rate, wilson
-from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.judge import judging
-from reports.judge.measured import separations
-from reports.metrics.gate import gate_inputs
-from reports.metrics.summary import summarise
-from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration, Corrected
-from reports.run.record import Record
+from qagate.cases.dataset import Slice, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.statistics.intervals import corrected_rate, wilson
+from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.judge import judging
+from qagate.reports.judge.measured import separations
+from qagate.reports.metrics.gate import gate_inputs
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.evidence import Calibration, Corrected
+from qagate.reports.run.record import Record
 from tests.support.figures import some
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.tables import tabled

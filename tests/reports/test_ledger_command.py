@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import Reply
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.ledger.rows import StoreError
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import Reply
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger.rows import StoreError
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
@@ -214,7 +214,7 @@ def test_none_in_use_is_pruned(
     def refuse(*_: object, **__: object) -> None:
         raise StoreError("database or disk is full", is_full=True)
 
-    monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
+    monkeypatch.setattr("qagate.evaluators.ledger.upkeep.prune", refuse)
     assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 1
     assert (
         "prune could not be done (database or disk is full)" in capsys.readouterr().err

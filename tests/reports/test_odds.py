@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.core import CORRECT
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.paired import power
-from reports.gates.decide import SessionFacts
-from reports.judge.judging import JudgeScale
-from reports.run.baseline import Baseline
-from reports.run.record import Record
-from reports.verdict import odds as chances
-from reports.verdict.assemble import (
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import CORRECT
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.paired import power
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.judge.judging import JudgeScale
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record
+from qagate.reports.verdict import odds as chances
+from qagate.reports.verdict.assemble import (
     Facts,
     ReportInputs,
     account,
@@ -128,7 +128,7 @@ def test_one_language_alone_is_worse_in_each_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A pooled margin with room for it passes, its own one does not; the line names the slice."""
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
+    monkeypatch.setattr("qagate.reports.verdict.odds.RUNS", 20)
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
 

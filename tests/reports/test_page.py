@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
-from reports.render.writer import write
-from reports.run.report import Decision
+from qagate.cases.dataset import Threshold
+from qagate.reports.render.writer import write
+from qagate.reports.run.report import Decision
 from tests.support.browsing import Browser, Opened, Tab, browser, needs_browser, opened
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE, needs_kit

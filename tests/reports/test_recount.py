@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from cases.config import DatasetGates, GatesFile
-from cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
-from evaluators.core import Outcome, UsageError, Vote
-from evaluators.statistics.intervals import UNDEFINED, Estimate
-from reports.gates.decide import SessionFacts
-from reports.render.writer import write
-from reports.run import baseline as made
-from reports.run.evidence import Calibration, Comparison, LanguageGap
-from reports.run.report import Report, SessionStatus
-from reports.run.run_json import (
+from qagate.cases.config import DatasetGates, GatesFile
+from qagate.cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
+from qagate.evaluators.core import Outcome, UsageError, Vote
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.render.writer import write
+from qagate.reports.run import baseline as made
+from qagate.reports.run.evidence import Calibration, Comparison, LanguageGap
+from qagate.reports.run.report import Report, SessionStatus
+from qagate.reports.run.run_json import (
     decode,
     dump_datasets,
     load_datasets,
     load_report,
     load_run,
 )
-from reports.verdict.recount import merged, rebuilt, regated
+from qagate.reports.verdict.recount import merged, rebuilt, regated
 from tests.support.figures import some
 from tests.support.made_runs import (
     RUBRIC,

@@ -7,15 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.core import State, Vote
-from evaluators.output import visible
-from reports.render import html
-from reports.render.html import listed
-from reports.run import clean
-from reports.run.evidence import Change, Comparison, ConfusionCell, Judging, RulesAudit
-from reports.run.record import Record
-from reports.run.report import Decision, GateResult, Report
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import State, Vote
+from qagate.evaluators.output import visible
+from qagate.reports.render import html
+from qagate.reports.render.html import listed
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import (
+    Change,
+    Comparison,
+    ConfusionCell,
+    Judging,
+    RulesAudit,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Decision, GateResult, Report
 from tests.reports.test_votes import judged_dataset, labelled
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.statistics.intervals import UNDEFINED, Estimate, number
-from reports.plugin.finish import ci_lines, ci_link
-from reports.render import console, markdown, words, writer
-from reports.render.console import LIMIT, annotations
-from reports.run import clean
-from reports.run.evidence import Change, Comparison
-from reports.run.report import Decision, GateResult, Report
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
+from qagate.reports.plugin.finish import ci_lines, ci_link
+from qagate.reports.render import console, markdown, words, writer
+from qagate.reports.render.console import LIMIT, annotations
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import Change, Comparison
+from qagate.reports.run.report import Decision, GateResult, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record

@@ -16,23 +16,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from cases.review.sheet import csv_twin
-from evaluators import output
-from evaluators import text as plain
-from evaluators.core import Vote
-from evaluators.kinds import kind_of
-from evaluators.statistics.betting import DECISIVE
-from evaluators.statistics.intervals import Estimate, wilson
-from reports.commands.build import error_sheet
-from reports.render import html, views, words, writer
-from reports.render.views import draw, growth, plot, reach_of
-from reports.run import clean
-from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
-from reports.run.record import Record, safe
-from reports.run.report import Decision, GateResult, GateState, Report
-from reports.run.report_folder import GRADED_NAME
-from reports.verdict.promoted import BASELINES
+from qagate.cases.dataset import Threshold
+from qagate.cases.review.sheet import csv_twin
+from qagate.evaluators import output
+from qagate.evaluators import text as plain
+from qagate.evaluators.core import Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.betting import DECISIVE
+from qagate.evaluators.statistics.intervals import Estimate, wilson
+from qagate.reports.commands.build import error_sheet
+from qagate.reports.render import html, views, words, writer
+from qagate.reports.render.views import draw, growth, plot, reach_of
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
+from qagate.reports.run.record import Record, safe
+from qagate.reports.run.report import Decision, GateResult, GateState, Report
+from qagate.reports.run.report_folder import GRADED_NAME
+from qagate.reports.verdict.promoted import BASELINES
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.projects import ROOT
@@ -129,11 +129,7 @@ def test_graded_files_have_letters_by_row() -> None:
     assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
     names = set(writer.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
-    modules = [
-        p
-        for one in ("cases", "evaluators", "reports")
-        for p in (ROOT / one).rglob("*.py")
-    ]
+    modules = list((ROOT / "qagate").rglob("*.py"))
     texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
     assert [name for name, text in texts.items() if "csv.writer(" in text] == [
         "output.py"

@@ -5,25 +5,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Slice
-from cases.loading import load_cases
-from cases.review.reviews import (
+from qagate.cases.dataset import Slice
+from qagate.cases.loading import load_cases
+from qagate.cases.review.reviews import (
     IssuedItem,
     load_adjudications,
     load_issued,
     save_adjudications,
 )
-from cases.review.sheet import SheetItem, texts_in, verdict_question
-from evaluators.core import CORRECT, INCORRECT, Vote
-from evaluators.judges.ensemble import Adjudication
-from evaluators.kinds import kind_of
-from evaluators.ledger import Ledger
-from evaluators.rubric import RUBRICS, load_rubric
-from reports.__main__ import main
-from reports.review import human_review
-from reports.run.report import Report
-from reports.run.run_json import load_report
-from reports.run.transcripts import of_ledger
+from qagate.cases.review.sheet import SheetItem, texts_in, verdict_question
+from qagate.evaluators.core import CORRECT, INCORRECT, Vote
+from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.rubric import RUBRICS, load_rubric
+from qagate.reports.__main__ import main
+from qagate.reports.review import human_review
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
+from qagate.reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE

@@ -10,9 +10,9 @@ pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Page, expect
 
-from cases.review.sheet import SheetItem, write_sheet
-from reports.__main__ import main
-from reports.review.human_review import load_ratings
+from qagate.cases.review.sheet import SheetItem, write_sheet
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.figures import some
 from tests.support.fixtures import Captured

@@ -12,19 +12,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
-from cases.plan import make_plan
-from cases.thresholds import read_gates
-from evaluators.core import Case, Outcome, State, UsageError, Verdict
-from evaluators.reading import load_settings
-from evaluators.runtime.engine import stopped
-from evaluators.statistics.betting import Observations, shown_below
-from reports.gates.sequential import BROKEN, place_of
-from reports.plugin.calibrator import Calibrator
-from reports.plugin.early_stopping import MIN_IN_HAND, EarlyStopping, in_sequence
-from reports.run.evidence import Calibration
-from reports.run.record import Record, make_record
-from reports.run.report import GateResult, Report
+from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
+from qagate.cases.plan import make_plan
+from qagate.cases.thresholds import read_gates
+from qagate.evaluators.core import Case, Outcome, State, UsageError, Verdict
+from qagate.evaluators.reading import load_settings
+from qagate.evaluators.runtime.engine import stopped
+from qagate.evaluators.statistics.betting import Observations, shown_below
+from qagate.reports.gates.sequential import BROKEN, place_of
+from qagate.reports.plugin.calibrator import Calibrator
+from qagate.reports.plugin.early_stopping import MIN_IN_HAND, EarlyStopping, in_sequence
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record, make_record
+from qagate.reports.run.report import GateResult, Report
 from tests.support.figures import some
 from tests.support.made_runs import (
     SPEC,

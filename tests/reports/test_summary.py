@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import (
+from qagate.evaluators.core import (
     CORRECT,
     GRADES,
     INCORRECT,
@@ -19,11 +19,11 @@ from evaluators.core import (
     YES,
     QAError,
 )
-from evaluators.statistics.intervals import Estimate, wilson
-from evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
-from reports.metrics.summary import summarise
-from reports.run.record import Record
-from reports.run.report import SliceSummary
+from qagate.evaluators.statistics.intervals import Estimate, wilson
+from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
 from tests.support.made_runs import RUBRIC
 from tests.support.tables import tabled

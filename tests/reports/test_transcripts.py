@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main as evaluators_main
-from evaluators.core import (
+from qagate.evaluators.__main__ import main as evaluators_main
+from qagate.evaluators.core import (
     LedgerPlace,
     Message,
     PostgresUrl,
@@ -19,17 +19,17 @@ from evaluators.core import (
     ToolCall,
     UsageError,
 )
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.ledger.rows import VARIABLE
-from evaluators.text import REQUEST, TEXT, documents_of, request_key
-from reports.__main__ import main
-from reports.render import html, words
-from reports.render.html import sent_block, shower
-from reports.render.writer import write
-from reports.run.record import Record
-from reports.run.report_folder import TRANSCRIPTS
-from reports.run.run_json import load_report
-from reports.run.transcripts import (
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger.rows import VARIABLE
+from qagate.evaluators.text import REQUEST, TEXT, documents_of, request_key
+from qagate.reports.__main__ import main
+from qagate.reports.render import html, words
+from qagate.reports.render.html import sent_block, shower
+from qagate.reports.render.writer import write
+from qagate.reports.run.record import Record
+from qagate.reports.run.report_folder import TRANSCRIPTS
+from qagate.reports.run.run_json import load_report
+from qagate.reports.run.transcripts import (
     Packer,
     SentCall,
     Source,
@@ -505,8 +505,8 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
             read.extend(super().pieces(otherwise if dies else ()))
             return iter(read)
 
-    monkeypatch.setattr("reports.run.transcripts.Packer", Watched)
-    monkeypatch.setattr("reports.plugin.controller.MANY", 3)
+    monkeypatch.setattr("qagate.reports.run.transcripts.Packer", Watched)
+    monkeypatch.setattr("qagate.reports.plugin.controller.MANY", 3)
     run(project, served)
     assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
     assert not capfd.readouterr().err

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
-from cases.plan import Labelled, labelled_for
-from evaluators.core import CORRECT, INCORRECT, Outcome, State, Usage, Verdict
-from evaluators.kinds import kind_of
-from evaluators.rubric import Protocol, Rubric
-from evaluators.statistics.intervals import UNDEFINED, Estimate
-from reports.judge.measured import (
+from qagate.cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
+from qagate.cases.plan import Labelled, labelled_for
+from qagate.evaluators.core import CORRECT, INCORRECT, Outcome, State, Usage, Verdict
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import Protocol, Rubric
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.reports.judge.measured import (
     calibrate,
     calibration_notes,
     calibration_of,
     distrust,
     measured_among,
 )
-from reports.metrics.summary import summarise
-from reports.run.evidence import Calibration, ConfusionCell
-from reports.run.record import Record
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.evidence import Calibration, ConfusionCell
+from qagate.reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.made_runs import facts_dataset
 from tests.support.scripted import make_case

@@ -6,21 +6,21 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from cases.dataset import Dataset, Slice
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
-from evaluators.kinds import kind_of
-from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
-from reports.judge.judging import audit, panels, vote_notes
-from reports.run.evidence import (
+from qagate.cases.dataset import Dataset, Slice
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
+from qagate.reports.judge.judging import audit, panels, vote_notes
+from qagate.reports.run.evidence import (
     Calibration,
     ConfusionCell,
     Corrected,
     Judging,
     RulesAudit,
 )
-from reports.run.record import Record
-from reports.run.run_json import decode
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import decode
 from tests.support.figures import some
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

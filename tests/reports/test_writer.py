@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reports
-from evaluators.core import QAError, UsageError
-from reports.render.writer import WriteError, append_summary, write
-from reports.run import run_json
-from reports.run.notebook import Run
-from reports.run.record import Record
-from reports.run.report import Counts
-from reports.run.run_json import dump
+import qagate
+from qagate.evaluators.core import QAError, UsageError
+from qagate.reports.render.writer import WriteError, append_summary, write
+from qagate.reports.run import run_json
+from qagate.reports.run.notebook import Run
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Counts
+from qagate.reports.run.run_json import dump
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import (
     answered,
@@ -175,10 +175,10 @@ def frame_of(new: str = "ccie", old: str = "") -> pd.DataFrame:
 def test_a_run_is_loaded_from_its_folder(tmp_path: Path) -> None:
     """From folder or run.json; one row an item by key, grades and outcomes in order."""
     folder = written(run_of(answered("cci")), tmp_path)
-    assert len(reports.load(str(folder)).frame()) == 3
-    assert reports.load(folder / "run.json").report.model == "openai:new"
+    assert len(qagate.load(str(folder)).frame()) == 3
+    assert qagate.load(folder / "run.json").report.model == "openai:new"
     with pytest.raises(UsageError, match="nowhere"):
-        reports.load(tmp_path / "nowhere")
+        qagate.load(tmp_path / "nowhere")
     frame = frame_of()
     assert frame.index.name == "key"
     assert frame.index.is_unique

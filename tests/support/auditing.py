@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Fail, Threshold
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.judges.ensemble import Adjudication, answer_digest
-from reports.run.record import Record
+from qagate.cases.dataset import Fail, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.judges.ensemble import Adjudication, answer_digest
+from qagate.reports.run.record import Record
 from tests.support import reviewing
 from tests.support.made_runs import answered
 from tests.support.reviewing import Row

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Browser, sync_playwright
 
-from reports.render import html
-from reports.run.report import Report
+from qagate.reports.render import html
+from qagate.reports.run.report import Report
 
 __all__ = ["Browser", "Opened", "Tab", "browser", "needs_browser", "opened"]
 

@@ -14,11 +14,11 @@ from xml.sax.saxutils import escape
 
 import yaml
 
-from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.steps import StepCalls
-from cases.builder.work_folder import DraftItem, Origin
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.builder.steps import StepCalls
+from qagate.cases.builder.work_folder import DraftItem, Origin
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from tests.support.loopback import Answer, Handler, Seen, reply
 
 TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.download.public_files import DownloadError, load_benchmarks
-from reports.commands.data_sets import download as main
+from qagate.cases.download.public_files import DownloadError, load_benchmarks
+from qagate.reports.commands.data_sets import download as main
 from tests.support.loopback import Answer, Loopback, loopback
 from tests.support.tables import kept
 

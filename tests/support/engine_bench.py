@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cases.tasks import PromptedAnswer, RecordedAnswer
-from evaluators import core
-from evaluators.ledger import Ledger, LedgerError
-from evaluators.models import connect
-from evaluators.models.spec import parse
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.runtime.engine import Engine, Job, Task
-from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriter
-from evaluators.runtime.process import EngineProcess
-from evaluators.runtime.schedule import UNLIMITED, Schedule
-from evaluators.text import Key
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.spec import parse
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.evaluators.runtime.engine import Engine, Job, Task
+from qagate.evaluators.runtime.outcomes import (
+    InMemoryOutcomes,
+    OutcomeStore,
+    OutcomeWriter,
+)
+from qagate.evaluators.runtime.process import EngineProcess
+from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
+from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.scripted import PROMPT, Scripted, make_case
 

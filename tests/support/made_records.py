@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from reports.metrics.gate import GateInputs, gate_inputs
-from reports.metrics.summary import summarise
-from reports.run.record import Record
-from reports.run.run_json import decode
+from qagate.cases.dataset import Dataset, Slice, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.metrics.gate import GateInputs, gate_inputs
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import decode
 from tests.support.tables import kept
 
 BLANK: Record = decode(Record, kept(__file__, "blank"))

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Slice, SliceSample, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from evaluators.rubric import Rubric
-from reports.gates.decide import SessionFacts
-from reports.render.writer import write
-from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.verdict.assemble import Facts, ReportInputs, account
+from qagate.cases.dataset import Dataset, Slice, SliceSample, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import Rubric
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.render.writer import write
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.verdict.assemble import Facts, ReportInputs, account
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
 from tests.support.tables import kept

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, Message, Reply, Request, Tool
-from evaluators.models import connect
-from evaluators.models.adapter import parse_body
-from evaluators.models.api import ApiModel
-from evaluators.models.spec import Spec, build
-from evaluators.text import Key
+from qagate.evaluators.core import CallError, Message, Reply, Request, Tool
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.adapter import parse_body
+from qagate.evaluators.models.api import ApiModel
+from qagate.evaluators.models.spec import Spec, build
+from qagate.evaluators.text import Key
 from tests.support.loopback import (
     Answer,
     Loopback,

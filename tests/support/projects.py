@@ -21,7 +21,7 @@ import pytest
 import xdist.plugin
 from _pytest.config import _prepareconfig
 
-import reports.plugin
+import qagate.reports.plugin
 from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
@@ -34,10 +34,10 @@ INI = f"""
 [pytest]
 pythonpath = {ROOT}
 addopts = --import-mode=importlib --strict-markers --disable-plugin-autoload -p no:cacheprovider
-    -p xdist.plugin -p reports.plugin
+    -p xdist.plugin -p qagate.reports.plugin
 """
 PLUGINS = (
-    reports.plugin,
+    qagate.reports.plugin,
     xdist.plugin,
 )  # to look a name up reads what all packages offer
 QUIETLY = (  # collecting this process's garbage five times over would take longer than the run

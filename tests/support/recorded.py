@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from evaluators.core import LedgerPlace, Reply
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.text import digest
+from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.evaluators.text import digest
 
 SPEC = "openai:m"
 

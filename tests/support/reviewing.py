@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.review.reviews import Review, check_rows, load_adjudications, read_rows
-from cases.review.sheet import Sheet, SheetItem, verdict_question
-from evaluators.judges.ensemble import Adjudication
-from reports.__main__ import main
+from qagate.cases.review.reviews import (
+    Review,
+    check_rows,
+    load_adjudications,
+    read_rows,
+)
+from qagate.cases.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.reports.__main__ import main
 
 Row = dict[str, str]
 Fill = Callable[[int, Row], Row]

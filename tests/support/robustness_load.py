@@ -9,17 +9,17 @@ from typing import cast
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
-from cases.config import load_dataset  # noqa: E402
-from cases.dataset import Slice  # noqa: E402
-from cases.loading import load_cases  # noqa: E402
-from cases.tables import read_table  # noqa: E402
-from evaluators.core import UsageError  # noqa: E402
-from evaluators.kinds import kind_of  # noqa: E402
-from evaluators.models import catalogue, spec  # noqa: E402
-from evaluators.reading import Map, Settings, load_settings  # noqa: E402
-from evaluators.rubric import RUBRICS  # noqa: E402
-from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
-from evaluators.text import hint, shown  # noqa: E402
+from qagate.cases.config import load_dataset  # noqa: E402
+from qagate.cases.dataset import Slice  # noqa: E402
+from qagate.cases.loading import load_cases  # noqa: E402
+from qagate.cases.tables import read_table  # noqa: E402
+from qagate.evaluators.core import UsageError  # noqa: E402
+from qagate.evaluators.kinds import kind_of  # noqa: E402
+from qagate.evaluators.models import catalogue, spec  # noqa: E402
+from qagate.evaluators.reading import Map, Settings, load_settings  # noqa: E402
+from qagate.evaluators.rubric import RUBRICS  # noqa: E402
+from qagate.evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
+from qagate.evaluators.text import hint, shown  # noqa: E402
 from tests.support.tables import kept  # noqa: E402
 
 CASES = ROOT / "cases"

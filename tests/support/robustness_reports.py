@@ -13,14 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
-from cases.dataset import Slice  # noqa: E402
-from evaluators.kinds import GRADED  # noqa: E402
-from evaluators.text import sendable  # noqa: E402
-from reports.metrics.summary import summarise  # noqa: E402
-from reports.render.writer import write  # noqa: E402
-from reports.run.clean import masked  # noqa: E402
-from reports.run.record import Record, safe  # noqa: E402
-from reports.run.report import Decision, Report  # noqa: E402
+from qagate.cases.dataset import Slice  # noqa: E402
+from qagate.evaluators.kinds import GRADED  # noqa: E402
+from qagate.evaluators.text import sendable  # noqa: E402
+from qagate.reports.metrics.summary import summarise  # noqa: E402
+from qagate.reports.render.writer import write  # noqa: E402
+from qagate.reports.run.clean import masked  # noqa: E402
+from qagate.reports.run.record import Record, safe  # noqa: E402
+from qagate.reports.run.report import Decision, Report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]

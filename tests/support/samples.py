@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cases.dataset import Threshold
-from evaluators.core import State
-from evaluators.kinds import kind_of
-from evaluators.statistics.intervals import Estimate
-from reports.render.writer import Files
-from reports.run.clean import masked
-from reports.run.evidence import ConfusionCell
-from reports.run.record import Record
-from reports.run.report import (
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import State
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.render.writer import Files
+from qagate.reports.run.clean import masked
+from qagate.reports.run.evidence import ConfusionCell
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import (
     Counts,
     Decision,
     GateResult,
@@ -21,7 +21,7 @@ from reports.run.report import (
     Report,
     SliceSummary,
 )
-from reports.run.run_json import decode
+from qagate.reports.run.run_json import decode
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import BLANK
 from tests.support.tables import kept

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.core import Case, Limits, Message, Model, Reply, Request
-from evaluators.rubric import Prompt, Protocol, Rubric
+from qagate.evaluators.core import Case, Limits, Message, Model, Reply, Request
+from qagate.evaluators.rubric import Prompt, Protocol, Rubric
 
 PROMPT = Prompt(
     name="answer", language="bg", system="", user="{question}", version="answer.bg@1"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
-from evaluators.core import (
+from qagate.evaluators.core import (
     CallError,
     Limits,
     Reply,
@@ -15,8 +15,8 @@ from evaluators.core import (
     StoppedError,
     TransientError,
 )
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import CallSettings, ItemClock, Sender
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
 
 T = TypeVar("T")
