@@ -155,12 +155,17 @@ def test_public_class_names_are_unique() -> None:
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
     """A command, a session without datasets and a plan pay for no SDK and no statistics (threads of
     numpy would keep the engine from forking); a command's table for neither pytest nor jinja2."""
-    code = (
-        "import json, sys, qagate.reports.__main__; first = [*sys.modules]; "
-        "import qagate.reports.plugin; from pathlib import Path; "
-        "from qagate.cases.dataset import Selection; from qagate.cases.plan import make_plan; "
-        "make_plan([Path('cases/smoke/dataset.yaml')], Selection()); print(json.dumps([first, [*sys.modules]]))"
-    )
+    code = """
+import json, sys
+import qagate.reports.__main__
+first = [*sys.modules]
+import qagate.reports.plugin
+from pathlib import Path
+from qagate.cases.dataset import Selection
+from qagate.cases.plan import make_plan
+make_plan([Path("cases/smoke/dataset.yaml")], Selection())
+print(json.dumps([first, [*sys.modules]]))
+"""
     said = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
     first, every = json.loads(said)
     assert set(first).isdisjoint({"pytest", "jinja2"})
