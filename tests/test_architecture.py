@@ -18,6 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from qagate.evaluators.optional import REQUIREMENTS
+
 pytestmark = pytest.mark.untraced
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
@@ -173,10 +175,17 @@ print(json.dumps([first, [*sys.modules]]))
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS: Mapping[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+EXTRAS: Mapping[str, list[str]] = {
+    name: wanted
+    for name, wanted in PROJECT["project"]["optional-dependencies"].items()
+    if name != "all"
+}
 LOCKS = {
-    "requirements.lock": [],
-    **{f"requirements/{name}.lock": wanted for name, wanted in EXTRAS.items()},
+    "requirements.lock": [
+        *EXTRAS["deepeval"],
+        *EXTRAS["pandas"],
+        *EXTRAS["checks"],
+    ],
     "tests/requirements.lock": [
         *chain(*EXTRAS.values()),
         *PROJECT["dependency-groups"]["dev"],
@@ -212,25 +221,41 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
     assert {name: found[name] for name in core} == core
 
 
-def test_the_core_needs_no_extra() -> None:
-    """What modules import is in the core's lock, but for what one extra each is for."""
-    known, core = packages_distributions(), pins("requirements.lock")
-    ours = {"qagate", *sys.stdlib_module_names, "_typeshed"}
-    used = {
-        name.partition(".")[0]: path
-        for path, names in imported().items()
-        for name in names
-    }
-    lacking = {
-        name: path
-        for name, path in used.items()
-        if name not in ours
-        and not {canonicalize_name(one) for one in known.get(name, [])} & core.keys()
-    }
-    assert lacking == {
-        "mwparserfromhell": "qagate/cases/builder/sampling.py",
-        "psycopg": "qagate/evaluators/ledger/postgres.py",
-        "zipfile_zstd": "qagate/reports/imports/forms.py",
-    }
-    extra = {Requirement(one).name for wanted in EXTRAS.values() for one in wanted}
-    assert not core.keys() & {*extra, "scipy", "statsmodels"}
+OPTIONAL = {
+    "deepeval": {"qagate/evaluators/judges/metric.py"},
+    "jsonschema": {"qagate/evaluators/answer_checks.py"},
+    "mwparserfromhell": {"qagate/cases/builder/sampling.py"},
+    "pandas": {"qagate/reports/run/notebook.py"},
+    "psycopg": {"qagate/evaluators/ledger/postgres.py"},
+    "pydantic": {"qagate/evaluators/judges/metric.py"},
+    "referencing": {"qagate/evaluators/answer_checks.py"},
+    "regex": {"qagate/evaluators/answer_checks.py"},
+    "sacrebleu": {"qagate/evaluators/answer_checks.py"},
+    "zipfile_zstd": {"qagate/reports/imports/forms.py"},
+}
+"""The one file that imports what an extra brings."""
+
+
+def test_what_is_imported_is_a_dependency_of_the_core_or_of_an_extra() -> None:
+    """Nothing hangs on what a dependency happens to bring along."""
+    distributions = packages_distributions()
+    core = {Requirement(text).name for text in PROJECT["project"]["dependencies"]}
+    core |= {"markupsafe", "multidict", "yarl"}  # types of jinja2's and aiohttp's API
+    ours = {"qagate", *sys.stdlib_module_names, "_typeshed", "_pytest"}
+    elsewhere: dict[str, set[str]] = defaultdict(set)
+    for path, names in imported().items():
+        for module in {name.partition(".")[0] for name in names} - ours:
+            names_of_module = map(canonicalize_name, distributions.get(module, []))
+            if not core.intersection(names_of_module):
+                elsewhere[module].add(path)
+    assert elsewhere == OPTIONAL
+
+
+def test_a_missing_extra_is_named_as_it_is_declared() -> None:
+    declared = {text for wanted in EXTRAS.values() for text in wanted}
+    assert set(REQUIREMENTS.values()) == declared
+
+
+def test_the_extra_all_has_every_extra() -> None:
+    (named,) = PROJECT["project"]["optional-dependencies"]["all"]
+    assert Requirement(named).extras == set(EXTRAS)

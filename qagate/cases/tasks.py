@@ -19,6 +19,7 @@ from qagate.evaluators.judges.ensemble import (
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.single import YesNoJudge
 from qagate.evaluators.models.adapter import INCOMPLETE
+from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import unfinished
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
@@ -197,6 +198,7 @@ def metric_runners(
     if without:
         what = f"metric {needing[0]} reads an item's context, and item {without[0]!r} has none"
         raise UsageError(f"{slice_.path}: {what}; add it, or take the metric out")
+    require("deepeval", f"{slice_.path}: metric {slice_.metrics[0].name}")
     # Loads deepeval: seconds, and only for those who ask for it.
     from qagate.evaluators.judges.metric import metric_runners_of  # noqa: PLC0415
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from qagate.evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
 from qagate.evaluators.models.own_targets import FunctionTarget
+from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import hint, mask, one_line
 from qagate.evaluators.user_code import (
@@ -151,6 +152,15 @@ WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
 """By their names in data sets: from 0 to 1, over the golds."""
 
 
+NEEDED: Mapping[str, str] = {
+    "bleu": "sacrebleu",
+    "chrf": "sacrebleu",
+    "json_schema": "jsonschema",
+    "regex": "regex",
+}
+"""The optional package that a bundled check needs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """The result of a check."""
@@ -215,6 +225,8 @@ def schema_text(path: Path) -> str:
 @cache
 def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
     """Return the function of a check. Raises UsageError for an unknown check or invalid text."""
+    if module := NEEDED.get(spec.check):
+        require(module, f"check {spec.check}")
     if spec.check in BUNDLED_CHECKS:
         return BUNDLED_CHECKS[spec.check](spec.text)
     if not spec.check.startswith(PYTHON):

@@ -538,6 +538,6 @@ def test_a_large_folder_is_refused(
     ):
         on_ray.main(["qa", "--on=ray"])
     monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="Ray is not installed; pip install"):
+    with pytest.raises(UsageError, match="ray is not installed; pip install"):
         on_ray.main([f"{project.path}", "--on=ray"])
     assert capsys.readouterr().err == ""

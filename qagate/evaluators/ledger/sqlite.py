@@ -28,6 +28,7 @@ from qagate.evaluators.ledger.rows import (
     StoredRow,
     StoreError,
 )
+from qagate.evaluators.optional import REQUIREMENTS
 
 if TYPE_CHECKING:
     from qagate.evaluators.ledger.postgres import PostgresStore
@@ -492,7 +493,7 @@ def exists(place: LedgerPlace) -> bool:
 def _postgres() -> ModuleType:
     try:
         from qagate.evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
-    except ImportError as error:
-        advice = "pip install 'psycopg[binary]>=3.3'"
+    except ImportError as error:  # of psycopg, or of the library that it needs
+        advice = f"pip install '{REQUIREMENTS['psycopg']}'"
         raise UsageError(f"--ledger postgresql://: {error}; {advice}") from None
     return postgres

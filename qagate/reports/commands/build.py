@@ -7,7 +7,6 @@ from argparse import Namespace, RawDescriptionHelpFormatter
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from qagate.cases.builder.freeze import TEMPLATES, FreezeStep, prose
@@ -27,6 +26,7 @@ from qagate.cases.review.sheet import filled_template, spreadsheet_text
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError, read_place
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
+from qagate.evaluators.optional import require
 from qagate.evaluators.output import say, write_texts
 from qagate.evaluators.statistics.metrics import METRICS
 from qagate.evaluators.text import shown
@@ -34,7 +34,6 @@ from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report, SliceSummary
 from qagate.reports.run.run_json import load_report
 
-PARSER = "mwparserfromhell"  # of an article's markup
 _STEPS: tuple[type[BuildStep], ...] = (
     *(SampleStep, GenerateStep, CheckStep, ValidateStep),
     *(ProbeStep, ReviewStep, AcceptStep, FreezeStep),
@@ -72,10 +71,8 @@ def main(argv: Sequence[str]) -> int:
     recipe = load_recipe(options.recipe or find_recipe(options.language))
     files = (path for group in recipe.sources for path in group.files)
     dump = next((path for path in files if path.name.endswith(DUMPS)), None)
-    if dump and options.step in (ALL, "sample") and find_spec(PARSER) is None:
-        raise UsageError(
-            f"{dump}: {PARSER} is not installed; pip install '{PARSER}>=0.7'"
-        )
+    if dump and options.step in (ALL, "sample"):
+        require("mwparserfromhell", str(dump))
     if options.language not in (None, recipe.language):
         what = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
         raise UsageError(what)

@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,6 +29,7 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.spec import read_variable
+from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.commands.recorded_runs import merge
@@ -107,8 +107,7 @@ def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> byte
 def main(argv: Sequence[str]) -> int:
     """Run all shards, merge their reports and return the exit code of the whole."""
     given, words, here = *_parse(argv), Path.cwd()
-    if find_spec("ray") is None:
-        raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'")
+    require("ray", "--on ray")
     to_merge = [f"--to={given.report_dir}"]
     for role in ("baseline", "anchor"):
         if run := getattr(given, role):

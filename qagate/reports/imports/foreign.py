@@ -18,6 +18,7 @@ from qagate.cases.tables import read_table
 from qagate.evaluators.answer_checks import MetricSpec
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
 from qagate.evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
+from qagate.evaluators.optional import REQUIREMENTS
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import MAX_BYTES, read_text
 from qagate.evaluators.rubric import Rubric
@@ -167,7 +168,8 @@ def member(archive: ResultFile, name: str) -> Any:
             raise ValueError(f"larger than {MAX_BYTES:,} bytes")
         text = archive.data.read(name)
     except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
-        how = "give a whole log; one by zstd needs: pip install 'zipfile-zstd>=0.0.4'"
+        package = REQUIREMENTS["zipfile_zstd"]
+        how = f"give a whole log; one by zstd needs: pip install '{package}'"
         raise problem(archive.path, f"{name} cannot be read ({error}); {how}") from None
     return parse(archive.path, text)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from qagate.evaluators.core import GRADES, NO, UNANSWERED, YES, State
+from qagate.evaluators.optional import not_installed
 from qagate.reports.run.evidence import Flip
 from qagate.reports.run.record import COLUMNS
 from qagate.reports.run.report import Report
@@ -57,7 +58,7 @@ class Run:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("a frame needs pandas; pip install pandas") from None
+            raise ImportError(not_installed("pandas", "a frame")) from None
 
         def encodable(
             value: object,
