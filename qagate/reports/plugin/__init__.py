@@ -57,7 +57,7 @@ def pytest_addoption(
         prefixed_only = bool(config.getini(PREFIX_SETTING))
     except ValueError:  # the door, which declares it, is no plugin of this run
         parser.addini(PREFIX_SETTING, PREFIX_HELP, type="bool", default=False)
-        prefixed_only = bool(config.getini(PREFIX_SETTING))
+        prefixed_only = False
     given, stash = config.invocation_params, config.stash
 
     def reject() -> None:  # pytest ends by an error before it configures a run
