@@ -265,7 +265,9 @@ class Shards:
     def share(self, limit: int) -> int:
         """Return this part's share of a limit, at least 1; all shares together are the limit."""
         share, rest = divmod(limit, self.of)
-        return max(1, share + (self.held[0] <= rest))
+        if self.held[0] <= rest:  # the first parts take what cannot be divided
+            share += 1
+        return max(1, share)
 
     @property
     def missing(self) -> tuple[int, ...]:

@@ -58,9 +58,9 @@ def make_plan(
                 items=count, of=len(every), seed=selection.seed
             )
         for case, repeat in product(drawn, range(1, selection.repeats + 1)):
-            key = f"{slice_.dataset}-{slice_.language}-{case.id}" + f"~r{repeat}" * (
-                repeat > 1
-            )
+            key = f"{slice_.dataset}-{slice_.language}-{case.id}"
+            if repeat > 1:
+                key = f"{key}~r{repeat}"
             item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
             if (other := items.setdefault(key, item)) is not item:
                 what = f"item {key!r} is also one of {other.slice.path}; rename an id"

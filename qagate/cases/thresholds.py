@@ -113,12 +113,15 @@ def _changes(
 
 def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
     harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
-    if ("more" if of in METRICS else better_end(of)) == harmless:
+    better = "more" if of in METRICS else better_end(of)
+    if better == harmless:
         raise part.problem(
             "max", f"{harmless} {of} is better; a {other} of it is what harms"
         )
     part_of_old = part.share_of("max") if of in USAGE else None
-    margin = part.number("max", *limits) if part_of_old is None else part_of_old
+    margin = part_of_old
+    if part_of_old is None:
+        margin = part.number("max", *limits)
     if margin == limits[1]:
         raise part.problem(
             "max", f"no {change} is beyond {margin:g}: the gate could never fail"
@@ -126,12 +129,12 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
-    known: list[EvidenceRule] = ["estimate", "confident"]
-    known += ["audited"] * (
-        change == DROP and not of
-    )  # people only say whether an answer passes
-    known += ["sequential"] * (not of or metric_rules.counts_every_item(of))
-    evidence = _word(part, "evidence", known, "confident")
+    rules: list[EvidenceRule] = ["estimate", "confident"]
+    if change == DROP and not of:  # people only say whether an answer passes
+        rules.append("audited")
+    if not of or metric_rules.counts_every_item(of):
+        rules.append("sequential")
+    evidence = _word(part, "evidence", rules, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
         raise part.problem(key="share", what="only with evidence: audited; take it out")
@@ -174,11 +177,10 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
     if low is None and high is None:
         return []
     better = "more" if metric in METRICS else better_end(metric)
+    is_band = low is not None and high is not None
     ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
     for key, bar, end, against in ends:
-        if (
-            bar is not None and better == against and None in (low, high)
-        ):  # a band is meant
+        if bar is not None and better == against and not is_band:
             other = "max" if key == "min" else "min"
             raise part.problem(key, f"{against} {metric} is better; give {other}")
         if bar == end:
@@ -189,12 +191,13 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
         raise part.problem(
             key="min", what=f"{low:g} is above max, {high:g}; no value can pass"
         )
-    inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
-    inner = inner and metric_rules.counts_every_item(metric)
-    known: list[EvidenceRule] = ["estimate", "confident"]
-    known += ["sequential"] * inner
-    known += ["corrected"] * (metric == "correct")
-    evidence = _word(part, "evidence", known, "estimate")
+    is_inside = all(bar is None or limits[0] < bar < limits[1] for bar in (low, high))
+    rules: list[EvidenceRule] = ["estimate", "confident"]
+    if is_inside and metric_rules.counts_every_item(metric):
+        rules.append("sequential")
+    if metric == "correct":
+        rules.append("corrected")
+    evidence = _word(part, "evidence", rules, "estimate")
     return [Threshold(measure=metric, min=low, max=high, evidence=evidence)]
 
 

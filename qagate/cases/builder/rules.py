@@ -197,15 +197,14 @@ def question_only(items: Items, negations: Collection[str]) -> Values:
         for item, value, fold in zip(items, values, folds, strict=True):
             for other in set(range(FOLDS)) - {fold}:
                 counts[other, value][item.answer] += 1
-                counts[other, ""][item.answer] += (
-                    1  # over all values, none of which is empty
-                )
+                # Under "", the answers to all values, none of which is empty.
+                counts[other, ""][item.answer] += 1
         right = 0
         for item, value, fold in zip(items, values, folds, strict=True):
             learnt = counts.get((fold, value)) or counts[fold, ""]
-            right += (
-                max(sorted(learnt), key=learnt.__getitem__, default=YES) == item.answer
-            )
+            guess = max(sorted(learnt), key=learnt.__getitem__, default=YES)
+            if guess == item.answer:
+                right += 1
         shares[name] = right / len(items)
     best = max(shares, key=lambda name: shares[name])
     interval = wilson(shares[best] * len(items), len(items))

@@ -275,27 +275,30 @@ class ProbeStep(BuildStep):
 
 def assigned(items: Items, values: Values) -> list[DraftItem]:
     """Return the items with those who are to see a drawn share, and contested ones."""
-    duties: dict[str, tuple[str, ...]] = {}
-    if share := values["share"]:
-        reviewers, overlap, seed = (
-            values[one] for one in ("reviewers", "overlap", "seed")
-        )
-        if not reviewers:
-            what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
-            raise UsageError(what)
-        strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
-        drawn = sheets.draw(strata, round(share * len(items)), seed)
-        drawn |= {item.id for item in items if is_contested(item)}
-        asked = {id_: stratum for id_, stratum in strata.items() if id_ in drawn}
-        overlap = OVERLAP * (len(reviewers) > 1) if overlap is None else overlap
-        duties = sheets.assign(asked, reviewers, overlap, seed)
-    return [
-        replace(
-            item,
-            review={"asked": [name for name, ids in duties.items() if item.id in ids]},
-        )
-        for item in items
-    ]
+    duties: Mapping[str, Sequence[str]] = {}
+    if values["share"]:
+        duties = _duties(items, values)
+    handed_out = []
+    for item in items:
+        asked = [name for name, ids in duties.items() if item.id in ids]
+        handed_out.append(replace(item, review={"asked": asked}))
+    return handed_out
+
+
+def _duties(items: Items, values: Values) -> Mapping[str, Sequence[str]]:
+    """Return the ids of the items that each reviewer sees."""
+    reviewers, seed = values["reviewers"], values["seed"]
+    if not reviewers:
+        message = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
+        raise UsageError(message)
+    overlap = values["overlap"]
+    if overlap is None:
+        overlap = OVERLAP if len(reviewers) > 1 else 0.0
+    strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
+    drawn = sheets.draw(strata, round(values["share"] * len(items)), seed)
+    drawn |= {item.id for item in items if is_contested(item)}
+    asked = {id_: stratum for id_, stratum in strata.items() if id_ in drawn}
+    return sheets.assign(asked, reviewers, overlap, seed)
 
 
 def reviewers_of(item: DraftItem) -> list[str]:
