@@ -232,14 +232,8 @@ def new(argv: Sequence[str]) -> int:
     files = _files(known["files"], kind, {**own, **names})
     write_texts((folder / file, text) for file, text in files.items())
     for file, text in files.items():
-        lines = enumerate([] if language in languages else text.splitlines(), start=1)
-        here = [
-            str(number) for number, line in lines if any(word in line for word in words)
-        ]
-        todo = (
-            f": translate line{'s' * (len(here) > 1)} {', '.join(here)}" if here else ""
-        )
-        say(sys.stdout, f"{folder / file}{todo}")
+        advice = "" if language in languages else _translation_advice(text, words)
+        say(sys.stdout, f"{folder / file}{advice}")
     if in_english:
         say(
             sys.stdout,
@@ -249,6 +243,18 @@ def new(argv: Sequence[str]) -> int:
         say(sys.stdout, added)
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
     return DONE
+
+
+def _translation_advice(text: str, english: Sequence[str]) -> str:
+    """Return which lines of a file hold English texts; empty where none does."""
+    numbers = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if any(phrase in line for phrase in english):
+            numbers.append(str(number))
+    if not numbers:
+        return ""
+    noun = "lines" if len(numbers) > 1 else "line"
+    return f": translate {noun} {', '.join(numbers)}"
 
 
 def _naming(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:
