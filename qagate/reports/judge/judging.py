@@ -149,8 +149,12 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
         hits, once = float(table[0].sum()), len(groups) == n
         span = intervals.wilson(hits, n) if once else intervals.clustered_rate(*table)
         differs = Estimate.of(hits / n, span, n)
-    counts = {"judged": len(judged), "settled": len(settled), "silent": len(drawn) - n}
-    return RulesAudit(disagreement=differs, **counts)
+    return RulesAudit(
+        judged=len(judged),
+        settled=len(settled),
+        disagreement=differs,
+        silent=len(drawn) - n,
+    )
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:

@@ -71,8 +71,8 @@ def merged(
     reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report of these runs as one. Raises UsageError if they are not parts of one."""
-    for name in ("model", "judge"):
-        _same(name, [getattr(report, name) for report in reports])
+    _same("model", [report.model for report in reports])
+    _same("judge", [report.judge for report in reports])
     groups: dict[str, list[Dataset]] = defaultdict(list)
     for dataset in (dataset for report in reports for dataset in report.datasets):
         groups[dataset.name].append(dataset)
