@@ -551,10 +551,10 @@ def test_the_evidence_of_people_is_two_lines() -> None:
         steps=steps,
     )
     drawn = growth(trail)
-    assert drawn["enough"] == 4
-    assert drawn["passing"] == [(0, drawn["start"]), (100, 4)]
-    assert drawn["failing"] == [(0, drawn["start"]), (100, 84)]
-    assert growth(replace(trail, steps=()))["passing"] == []
+    assert drawn.enough == 4
+    assert drawn.passing == [(0, drawn.start), (100, 4)]
+    assert drawn.failing == [(0, drawn.start), (100, 84)]
+    assert growth(replace(trail, steps=())).passing == []
 
 
 def test_differences_share_an_axis_that_holds_them_all() -> None:

@@ -149,13 +149,16 @@ def _parser() -> CommandParser:
 
 def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
     """Return what ``dataset.yaml`` has to say of the file; its gates are the bundled floor."""
+    reading = LabelReading(
+        column=options.label, raters=tuple(options.rater), language=options.language
+    )
     labels = {
-        "column": options.label,
-        "raters": tuple(options.rater),
-        "language": options.language,
+        "column": reading.column,
+        "raters": reading.raters,
+        "language": reading.language,
+        "scale": options.scale,
+        "two_way": options.two_way,
     }
-    reading = LabelReading(**labels)
-    labels |= {"scale": options.scale, "two_way": options.two_way}
     table = read_table(path)
     columns = find_columns(table, reading)
     texts = label_texts(table, columns)

@@ -213,33 +213,30 @@ def draw(argv: Sequence[str]) -> int:
 
 def new(argv: Sequence[str]) -> int:
     """Write the files of a data set, print their paths and return the exit code."""
-    known = cast("Mapping[str, Any]", load_yaml(TEXTS))
-    options = _naming(argv, list(known["kinds"]))
-    folder, language = options.to / options.name, options.lang
+    texts = cast("Mapping[str, Any]", load_yaml(TEXTS))
+    options = _naming(argv, list(texts["kinds"]))
+    folder = options.to / options.name
     if folder.exists():
-        what = (
+        raise UsageError(
             f"{folder}: is there already; choose another name, or write into it by hand"
         )
-        raise UsageError(what)
-    kind, languages = known["kinds"][options.kind], known["languages"]
-    own, rubric = languages.get(language, languages["en"]), kind["rubric"]
+    language = options.lang
+    languages = texts["languages"]
+    is_translated = language in languages
+    example = languages[language] if is_translated else languages["en"]
+    kind = texts["kinds"][options.kind]
+    rubric = kind["rubric"]
     in_english = rubric and not (RUBRICS / f"{rubric}.{language}.yaml").is_file()
-    names = {"name": options.name, "language": language}
-    names["rubric_language"] = ", rubric_language: en" if in_english else ""
-    words = [
-        own[key] for key in ("question", "context", "expected", "wrong", "claim")
-    ] + ["yes: "]
-    files = _files(known["files"], kind, {**own, **names})
+    names = {
+        "name": options.name,
+        "language": language,
+        "rubric_language": ", rubric_language: en" if in_english else "",
+    }
+    files = _files(texts["files"], kind, {**example, **names})
     write_texts((folder / file, text) for file, text in files.items())
     for file, text in files.items():
-        lines = enumerate([] if language in languages else text.splitlines(), start=1)
-        here = [
-            str(number) for number, line in lines if any(word in line for word in words)
-        ]
-        todo = (
-            f": translate line{'s' * (len(here) > 1)} {', '.join(here)}" if here else ""
-        )
-        say(sys.stdout, f"{folder / file}{todo}")
+        advice = "" if is_translated else _translation_advice(text, example)
+        say(sys.stdout, f"{folder / file}{advice}")
     if in_english:
         say(
             sys.stdout,
@@ -249,6 +246,26 @@ def new(argv: Sequence[str]) -> int:
         say(sys.stdout, added)
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
     return DONE
+
+
+def _translation_advice(text: str, english: Texts) -> str:
+    """Return which lines of a file hold texts of the English example; empty where none does."""
+    phrases = [
+        english["question"],
+        english["context"],
+        english["expected"],
+        english["wrong"],
+        english["claim"],
+        "yes: ",
+    ]
+    numbers = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if any(phrase in line for phrase in phrases):
+            numbers.append(str(number))
+    if not numbers:
+        return ""
+    noun = "lines" if len(numbers) > 1 else "line"
+    return f": translate {noun} {', '.join(numbers)}"
 
 
 def _naming(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:

@@ -25,7 +25,7 @@ from typing import Any
 import qagate
 from qagate.bundled import CASES, EVALUATORS
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import UsageError
+from qagate.evaluators.core import PostgresUrl, UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.spec import read_variable
@@ -74,11 +74,13 @@ def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> byte
                 f"--report-dir={report}",
             ]
             with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
-                how: Any = {
-                    "cwd": home / "work",
-                    "env": os.environ | {**variables, **own},
-                }
-                process = subprocess.Popen(command, stdout=said, stderr=said, **how)
+                process = subprocess.Popen(
+                    command,
+                    stdout=said,
+                    stderr=said,
+                    cwd=home / "work",
+                    env=os.environ | {**variables, **own},
+                )
                 try:
                     while process.poll() is None:
                         time.sleep(0.1)  # Ray cannot interrupt a wait
@@ -109,8 +111,8 @@ def main(argv: Sequence[str]) -> int:
     given, words, here = *_parse(argv), Path.cwd()
     require("ray", "--on ray")
     to_merge = [f"--to={given.report_dir}"]
-    for role in ("baseline", "anchor"):
-        if run := getattr(given, role):
+    for role, run in (("baseline", given.baseline), ("anchor", given.anchor)):
+        if run:
             check_apart(find_run(run, here), here / given.report_dir, role)
             to_merge.append(f"--{role}={run}")
     options, _ = read_words(
@@ -122,7 +124,10 @@ def main(argv: Sequence[str]) -> int:
         )
     if any(UNKEPT_FOLDER.glob("unkept-*")) and not options.replay:
         Ledger(options.ledger).close()  # takes them in; shards do not see this folder
-    words.append(f"--ledger={getattr(options.ledger, 'url', options.ledger)}")
+    ledger = options.ledger
+    words.append(
+        f"--ledger={ledger.url if isinstance(ledger, PostgresUrl) else ledger}"
+    )
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:

@@ -8,18 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from qagate.cases.config import load_gates
+from qagate.cases.config import GatesFile, load_gates
+from qagate.cases.dataset import Threshold
 from qagate.cases.labels import Scale
 from qagate.cases.review.reviews import load_adjudications
 from qagate.evaluators import command_line
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, visible
+from qagate.evaluators.statistics.metrics import DROP
 from qagate.evaluators.text import hint, shown
 from qagate.reports.compare.audit import load_plan
 from qagate.reports.imports import forms
 from qagate.reports.imports.foreign import (
     MAX_DROP,
     Choice,
+    ForeignRun,
     ImportedRun,
     Scorer,
     slug,
@@ -31,6 +34,7 @@ from qagate.reports.render.writer import FORMATS, Files, WriteError, write, writ
 from qagate.reports.run import report_folder
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.clean import line
+from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report, Role
 from qagate.reports.run.report_folder import (
     PREVIOUS,
@@ -126,29 +130,50 @@ def read_baseline(
     Raises UsageError for one that cannot be read, lies in ``to``, or is not the one compared with:
     without it the drop gates would be gone, and a failed run could pass.
     """
-    run = None if given is None else find_run(given)
-    known = sorted({path for report in reports if (path := getattr(report, role))})
-    if not run and len(known) > 1:
-        what = f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
-        raise UsageError(what)
-    if not run and not known:
+    if given is None:
+        baseline = _recorded_baseline(reports, role)
+    else:
+        baseline = load_baseline(find_run(given), role)
+    if baseline is None:
         return None
-    try:
-        found = load_baseline(run or Path(known[0]), role)
-    except UsageError as problem:
-        why = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
-        raise UsageError(str(problem) if run else why) from None
-    comparisons = (
-        one.comparison if role == "baseline" else one.since_anchor for one in reports
-    )
-    if not run and any(one and one.sha256 != found.sha256 for one in comparisons):
-        what = f"is no longer what the run was compared with; give --{role}=RUN"
-        raise UsageError(f"{found.path} {what}")
     if to:
-        check_apart(Path(found.path), to, role, "--to")
+        check_apart(Path(baseline.path), to, role, "--to")
     if people:
-        return replace(found, people=load_adjudications(people), plan=load_plan(people))
-    return found
+        return replace(
+            baseline, people=load_adjudications(people), plan=load_plan(people)
+        )
+    return baseline
+
+
+def _recorded_baseline(reports: Sequence[Report], role: Role) -> Baseline | None:
+    """Return the run that these were compared with; None where they were not."""
+    if role == "baseline":
+        paths = {report.baseline for report in reports if report.baseline}
+        comparisons = [report.comparison for report in reports]
+    else:
+        paths = {report.anchor for report in reports if report.anchor}
+        comparisons = [report.since_anchor for report in reports]
+    if not paths:
+        return None
+    if len(paths) > 1:
+        named = " and ".join(sorted(paths))
+        raise UsageError(
+            f"the runs were compared with {named}; say which with --{role}=RUN"
+        )
+    try:
+        baseline = load_baseline(Path(*paths), role)
+    except UsageError as problem:
+        raise UsageError(
+            f"the run was compared with its {role}: {problem}; "
+            f"or say where with --{role}=RUN"
+        ) from None
+    for comparison in comparisons:
+        if comparison and comparison.sha256 != baseline.sha256:
+            raise UsageError(
+                f"{baseline.path} is no longer what the run was compared with; "
+                f"give --{role}=RUN"
+            )
+    return baseline
 
 
 def home(run: Path) -> Path:
@@ -414,13 +439,9 @@ def show(argv: Sequence[str]) -> int:
         known = [record.key for record in alike] or list(named)
         raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
     record = alike[0]
-    names = ("question", "context", "expected", "answer", "reason", "error")
-    told = [(name, text) for name in names if (text := getattr(record, name))]
-    told += (
-        (f"vote of {v.judge}", f"{v.label} {v.reason or v.error}") for v in record.votes
-    )
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
-    lines += (line for part in told for line in _part(*part))
+    for heading, text in _texts_of(record):
+        lines += _part(heading, text)
     if not record.calls:
         none = "No model was asked: the answer is recorded, and rules or a person judged it."
         failed = record.error or record.answer is None
@@ -438,6 +459,23 @@ def show(argv: Sequence[str]) -> int:
     return 0
 
 
+def _texts_of(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield each text of an item that is not empty, after its heading."""
+    texts = {
+        "question": record.question,
+        "context": record.context,
+        "expected": record.expected,
+        "answer": record.answer,
+        "reason": record.reason,
+        "error": record.error,
+    }
+    for heading, text in texts.items():
+        if text:
+            yield heading, text
+    for vote in record.votes:
+        yield f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}"
+
+
 def _part(name: str, text: str) -> list[str]:
     return [f"  {name}:", *(f"    {one}" for one in visible(text).split("\n"))]
 
@@ -450,62 +488,83 @@ def decide(argv: Sequence[str]) -> int:
 
 
 def _decided(options: argparse.Namespace) -> int:
-    own = {
-        name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")
-    }
-    choice = Choice(columns=dict(options.column), **own)
-    choices = [replace(choice, provider=one) for one in (options.new, options.old)]
-    paths = options.result, options.baseline
-    runs = [
-        forms.load(path, options.form, one)
-        for path, one in zip(paths, choices, strict=True)
-    ]
-    if lacking := [one for one in runs[0].lacks if one in runs[1].lacks]:
-        raise UsageError(f"--column {lacking[0]}: neither result has such a column")
-    tasks = tasks_of(runs, choices[0])
-    lost = Scorer(
-        name="", two_way=True
-    )  # of a task that NEW lacks: nobody needs its scores
-    former = {name: tasks.get(name, lost) for name in runs[1].scorers}
-    each = zip(paths, runs, (tasks, former), choices, strict=True)
-    new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
+    new, old = _imported_runs(options)
     gates = None
     if options.gates is not None:
-        scorers = [one for some in new.run.scorers.values() for one in some]
-        gates = load_gates(options.gates, [slug(one.name) for one in scorers])
-        parts = (
-            gates.datasets.values()
-        )  # of which metrics do they take more for better?
-        bars = [
-            x
-            for one in parts
-            for some in (*one.languages.values(), one.pooled)
-            for x in some
-        ]
-        more = {
-            x.of if x.measure == "drop" else x.measure * (x.min is not None)
-            for x in bars
-        }
-        if odd := sorted(
-            more & {slug(one.name) for one in scorers if one.lower_is_better}
-        ):
-            raise UsageError(
-                f"--gates: less {odd[0]} is better; decide by it alone, with --metric"
-            )
-    before, inputs = old.inputs(None), new.inputs(gates, options.labels)
-    home = options.to.with_name(options.to.name + OLD)
-    write_files(Files(account(before, old.facts(before), None), ["json"]), home)
-    report = account(inputs, new.facts(inputs), load_baseline(home))
+        gates = _foreign_gates(options.gates, new.run)
+    old_inputs = old.inputs(None)
+    new_inputs = new.inputs(gates, options.labels)
+    old_folder = options.to.with_name(options.to.name + OLD)
+    old_report = account(old_inputs, old.facts(old_inputs), None)
+    write_files(Files(old_report, ["json"]), old_folder)
+    report = account(new_inputs, new.facts(new_inputs), load_baseline(old_folder))
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
-    said = f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, and in all together"
-    default = [] if options.gates else [said]
-    ends = (
-        f"report: {page}",
-        *console.next_step(report, options.to),
-        report.decision.line,
-    )
-    say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
+    lines = []
+    if not options.gates:
+        lines.append(
+            f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, "
+            "and in all together"
+        )
+    lines += console.gates(report)
+    lines.append(f"report: {page}")
+    lines += console.next_step(report, options.to)
+    lines.append(report.decision.line)
+    say(sys.stdout, *map(line, lines))
     return report.decision.code
+
+
+def _imported_runs(options: argparse.Namespace) -> tuple[ImportedRun, ImportedRun]:
+    """Return NEW and OLD, with the scorers that decide. Raises UsageError."""
+    new_choice = Choice(
+        metric=options.metric,
+        slice=options.slice,
+        cluster=options.cluster,
+        scale=options.scale,
+        provider=options.new,
+        columns=dict(options.column),
+    )
+    old_choice = replace(new_choice, provider=options.old)
+    new = forms.load(options.result, options.form, new_choice)
+    old = forms.load(options.baseline, options.form, old_choice)
+    for column in new.lacks:
+        if column in old.lacks:
+            raise UsageError(f"--column {column}: neither result has such a column")
+    tasks = tasks_of([new, old], new_choice)
+    unused = Scorer(name="", two_way=True)
+    """Of a task that NEW lacks: nobody needs its scores."""
+    old_tasks = {name: tasks.get(name, unused) for name in old.scorers}
+    return (
+        ImportedRun(path=options.result, run=new, tasks=tasks, choice=new_choice),
+        ImportedRun(path=options.baseline, run=old, tasks=old_tasks, choice=old_choice),
+    )
+
+
+def _foreign_gates(path: Path, run: ForeignRun) -> GatesFile:
+    """Return the gates of a file on scores of a run.
+
+    Raises UsageError where a gate takes more for better of a score that less is better of.
+    """
+    scorers = [scorer for task in run.scorers.values() for scorer in task]
+    gates = load_gates(path, [slug(scorer.name) for scorer in scorers])
+    less_is_better = {slug(scorer.name) for scorer in scorers if scorer.lower_is_better}
+    wrong = set()
+    for dataset in gates.datasets.values():
+        for thresholds in (*dataset.languages.values(), dataset.pooled):
+            wrong |= less_is_better & set(map(_wants_more_of, thresholds))
+    if wrong:
+        raise UsageError(
+            f"--gates: less {min(wrong)} is better; decide by it alone, with --metric"
+        )
+    return gates
+
+
+def _wants_more_of(threshold: Threshold) -> str:
+    """Return the metric that a threshold takes more of for better; empty for none."""
+    if threshold.measure == DROP:
+        return threshold.of
+    if threshold.min is not None:
+        return threshold.measure
+    return ""
 
 
 def _decide_parser() -> Parser:

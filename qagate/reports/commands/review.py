@@ -42,11 +42,6 @@ _UNTIL_DECIDED = (
     "with `evidence: audited`; with --accept put verdicts into --adjudications first (not the "
     "option of a run that stops asking early)"
 )
-_NEEDED = {
-    **dict.fromkeys(("pairs", "anchor", "adjudications"), "until_decided"),
-    **dict.fromkeys(("sheet", "min_reviewers"), "accept"),
-}
-"""Options that do nothing without the one named here."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -56,27 +51,47 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(
             "review: --criteria decides no gate; leave out --until-decided"
         )
-    for name, other in _NEEDED.items():
-        if getattr(options, name) is not None and not getattr(options, other):
-            option, needed = (f"--{one.replace('_', '-')}" for one in (name, other))
-            what = f"does nothing without {needed}; add it, or leave this out"
-            raise UsageError(f"review: {option}: {what}")
-    way, names = _ask, ["RUN"]
+    _refuse_options_without_effect(options)
     if options.until_decided:
-        way = _until_decided
-    elif options.accept:
-        way, names = _accept, []
-    elif options.export_judges:
-        way, names = _export, [ADJUDICATIONS_FILE, "RUN"]
-    if len(options.paths) != len(names):
-        wanted, got = (
-            " and ".join(names) or "no path",
-            plural(len(options.paths), "path"),
-        )
+        _check_paths(options, "RUN")
+        return _until_decided(options)
+    if options.accept:
+        _check_paths(options)
+        return _accept(options)
+    if options.export_judges:
+        _check_paths(options, ADJUDICATIONS_FILE, "RUN")
+        return _export(options)
+    _check_paths(options, "RUN")
+    return _ask(options)
+
+
+def _refuse_options_without_effect(options: argparse.Namespace) -> None:
+    """Raise UsageError for an option that does nothing without another one."""
+    if not options.until_decided:
+        _refuse("--pairs", options.pairs, needed="--until-decided")
+        _refuse("--anchor", options.anchor, needed="--until-decided")
+        _refuse("--adjudications", options.adjudications, needed="--until-decided")
+    if not options.accept:
+        _refuse("--sheet", options.sheet, needed="--accept")
+        _refuse("--min-reviewers", options.min_reviewers, needed="--accept")
+
+
+def _refuse(option: str, value: object, *, needed: str) -> None:
+    if value is not None:
         raise UsageError(
-            f"review: give {wanted} here, not {got}; see `qagate review --help`"
+            f"review: {option}: does nothing without {needed}; add it, or leave this out"
         )
-    return way(options)
+
+
+def _check_paths(options: argparse.Namespace, *names: str) -> None:
+    """Raise UsageError unless there is one path for each of these names."""
+    if len(options.paths) == len(names):
+        return
+    wanted = " and ".join(names) or "no path"
+    given = plural(len(options.paths), "path")
+    raise UsageError(
+        f"review: give {wanted} here, not {given}; see `qagate review --help`"
+    )
 
 
 def _read(

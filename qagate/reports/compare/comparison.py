@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from qagate.cases.dataset import Dataset, Slice
 from qagate.evaluators.kinds import FACT, Cluster
@@ -23,8 +22,6 @@ from qagate.reports.run.evidence import (
     SliceComparison,
 )
 from qagate.reports.run.record import Record
-
-_SAID = ("answer", "grade", "rating", "reason")
 
 
 def compare(
@@ -136,22 +133,54 @@ def _compare(sides: Sequence[pairs.PairedSlice]) -> SliceComparison:
     )
 
 
+_UNPAIRED_FLIPS: Mapping[pairs.Lone, Flip] = {
+    "added": "new",
+    "repeat": "new",
+    "changed": "changed",
+}
+"""What the reason why an item has no pair says of it; any other leaves it ungraded."""
+
+
 def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
-    for old, new in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
-        now, before = new.passes(side.bar), bool(old.passes(side.bar))
-        flip: Flip = "fixed" if now else "broke"
-        if now is None or now == before:
-            flip = "ungraded" if now is None else "same"
-        if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
-            said: Any = {name: getattr(old, name) for name in _SAID}
-            yield Change(key=new.key, flip=flip, **said)
-    flips: Mapping[pairs.Lone, Flip] = {
-        "added": "new",
-        "repeat": "new",
-        "changed": "changed",
-    }
-    for key, why in side.pairing.lone.items():
-        yield Change(key=key, flip=flips.get(why, "ungraded"))
+    """Yield the items of a slice that differ from the baseline's.
+
+    An item differs if it flipped, or if its grade or rating moved without a flip; each
+    such change shows what the baseline said. Items without a pair come last.
+    """
+    for pair in side.pairing.pairs:
+        if pair.new.outcome == "stopped":
+            continue
+        flip = _flip(pair, side.bar)
+        if flip == "same" and not _is_regraded(pair):
+            continue
+        yield Change(
+            key=pair.new.key,
+            flip=flip,
+            answer=pair.old.answer,
+            grade=pair.old.grade,
+            rating=pair.old.rating,
+            reason=pair.old.reason,
+        )
+    for key, reason in side.pairing.lone.items():
+        yield Change(key=key, flip=_UNPAIRED_FLIPS.get(reason, "ungraded"))
+
+
+def _flip(pair: pairs.Pair, bar: int | None) -> Flip:
+    """Return how a pair moved over the bar. Its old record is always graded."""
+    passes_now = pair.new.passes(bar)
+    passed_before = pair.old.passes(bar)
+    if passes_now is None:
+        return "ungraded"
+    if passes_now and not passed_before:
+        return "fixed"
+    if passed_before and not passes_now:
+        return "broke"
+    return "same"
+
+
+def _is_regraded(pair: pairs.Pair) -> bool:
+    """Whether the grade or the rating moved."""
+    return pair.new.grade != pair.old.grade or pair.new.rating != pair.old.rating
 
 
 def parity(

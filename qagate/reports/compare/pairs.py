@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from qagate.cases.dataset import Slice
@@ -222,25 +222,40 @@ def unless_own(sides: Mapping[str, PairedSlice]) -> dict[str, PairedSlice]:
 
     All of them, or those of one slice, unless they are so few or so alike that it may be chance.
     """
-    content = attrgetter(
-        "answer", "result", "reason", "measures", "seconds", "answer_seconds"
-    )
-    own = {name: [content(one.new) == content(one.old) for one in side.graded]
-           for name, side in sides.items()}  # fmt: skip
-    whole, found = {True} == {one for some in own.values() for one in some}, dict(sides)
+    identical = {
+        name: [_is_own(pair) for pair in side.graded] for name, side in sides.items()
+    }
+    every_pair = list(chain.from_iterable(identical.values()))
+    is_same_run = bool(every_pair) and all(every_pair)
+    checked = dict(sides)
     for name, side in sides.items():
-        varied = (
-            2 * len({pair.new.answer for pair in side.graded})
-            > len(own[name])
-            > _CHANCE
+        answers = {pair.new.answer for pair in side.graded}
+        pair_count = len(identical[name])
+        is_beyond_chance = pair_count > _CHANCE and 2 * len(answers) > pair_count
+        is_same_slice = is_beyond_chance and all(identical[name])
+        if not (is_same_run or is_same_slice):
+            continue
+        obstacle = (
+            f"the {side.role} holds this run's own answers, and nothing differs from "
+            f"itself; {Obstacle.OTHER_ITEMS} the release before"
         )
-        if whole or (varied and all(own[name])):
-            what = f"the {side.role} holds this run's own answers, and nothing differs from itself"
-            why = f"{what}; {Obstacle.OTHER_ITEMS} the release before"
-            found[name] = replace(
-                side, blocked=side.blocked or why, narrow=side.narrow or why
-            )
-    return found
+        checked[name] = replace(
+            side, blocked=side.blocked or obstacle, narrow=side.narrow or obstacle
+        )
+    return checked
+
+
+def _is_own(pair: Pair) -> bool:
+    """Whether both records of a pair tell of the same replies."""
+    new, old = pair.new, pair.old
+    return (
+        new.answer == old.answer
+        and new.result == old.result
+        and new.reason == old.reason
+        and new.measures == old.measures
+        and new.seconds == old.seconds
+        and new.answer_seconds == old.answer_seconds
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,7 +367,16 @@ def passes(side: PairedSlice, record: Record) -> bool | None:
 
 def change_ends(before: bool | None, now: bool | None) -> Ends:
     """Return the lowest and the highest that new - old can be; None is unknown."""
-    return bool(now) - (before is not False), (now is not False) - bool(before)
+    low_before, high_before = _possible(before)
+    low_now, high_now = _possible(now)
+    return low_now - high_before, high_now - low_before
+
+
+def _possible(result: bool | None) -> Ends:
+    """Return the lowest and the highest that a result can count: 1 for a pass, 0 for a miss."""
+    if result is None:
+        return 0, 1
+    return (1, 1) if result else (0, 0)
 
 
 def interval_at_any_look(

@@ -9,7 +9,7 @@ has already counted them as failures.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
 from qagate.cases.thresholds import ranges_of
@@ -73,8 +73,18 @@ class SessionFacts(SessionStatus):
 
     def end(self) -> SessionStatus:
         """Return the facts that deciding again, from the report alone, needs."""
-        known = {one.name: getattr(self, one.name) for one in fields(SessionStatus)}
-        return SessionStatus(**known | {"failures": self.failures + self.unexplained})
+        failures = self.failures
+        if self.unexplained:
+            failures += 1
+        return SessionStatus(
+            pytest_code=self.pytest_code,
+            failures=failures,
+            interrupted=self.interrupted,
+            cause=self.cause,
+            left=self.left,
+            left_out=self.left_out,
+            notes=self.notes,
+        )
 
 
 CodeAndLine = tuple[int, str]
@@ -82,14 +92,27 @@ CodeAndLine = tuple[int, str]
 
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     """Return the exit code of a session and its line; with ``--gates off`` gates decide nothing."""
-    outside = next(_outside(facts), None)
-    code, line = outside or next(_by_gates(gates, facts))
-    losses = [f"{'but ' * (code == OK)}{first_of(facts.lost)}"] if facts.lost else []
-    rest = (
-        [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
-    )
-    line = "; ".join(filter(None, [line, *rest, facts.left]))
-    return Decision(gates=tuple(gates), code=code, line=line)
+    remarks: list[str] = []
+    code_and_line = next(_outside(facts), None)
+    if code_and_line is None:
+        code_and_line = next(_by_gates(gates, facts))
+        remarks = _remarks(code_and_line[0], facts)
+    code, line = code_and_line
+    clauses = [line, *remarks, facts.left]
+    whole_line = "; ".join(clause for clause in clauses if clause)
+    return Decision(gates=tuple(gates), code=code, line=whole_line)
+
+
+def _remarks(code: int, facts: SessionFacts) -> list[str]:
+    """Return what a reader must know beside what the gates say; nothing of a part of a run."""
+    if facts.shards or code == USAGE:
+        return []
+    if not facts.lost:
+        return list(facts.cautions)
+    losses = first_of(facts.lost)
+    if code == OK:
+        losses = f"but {losses}"
+    return [losses, *facts.cautions]
 
 
 def _outside(facts: SessionFacts) -> Iterator[CodeAndLine]:
@@ -191,13 +214,15 @@ def _nothing_graded(facts: SessionFacts) -> Iterator[CodeAndLine]:
 
 def _of_shards(facts: SessionFacts, shards: Shards) -> CodeAndLine:
     """Return what a part says: the only shard present, or which are missing of several."""
-    missing = f"{first_of(list(map(str, shards.missing)))} of {shards.of} MISSING"
-    name = f"SHARD{'S' * (len(shards.missing) > 1)} {missing}"
     if len(shards.held) == 1:
         name = f"SHARD {shards.held[0]} of {shards.of}"
-    kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
+    else:
+        noun = "SHARDS" if len(shards.missing) > 1 else "SHARD"
+        numbers = first_of([str(number) for number in shards.missing])
+        name = f"{noun} {numbers} of {shards.of} MISSING"
+    graded = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
     code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
-    return code, f"{name}: exit {code}; {kept}; {MERGE}"
+    return code, f"{name}: exit {code}; {graded}; {MERGE}"
 
 
 def _names(gates: Sequence[GateResult]) -> str:

@@ -218,14 +218,6 @@ MAX_DROP = 0.05  # of the main score, where no gates file says otherwise
 FLOOR = 0.9  # the lowest agreement with the labels of a scorer that may decide
 PASSES_AT = 0.5
 """The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
-_SAME = ("id", "repeat", "question", "expected", "answer", "reason", "metadata", "cost")
-"""What a record has of a sample as it stands."""
-_UNSAID: Mapping[str, Any] = {
-    "context": "",
-    "rating": None,
-    "score": None,
-    "label": None,
-}
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,60}", re.ASCII)
 
 
@@ -392,45 +384,55 @@ class ImportedRun:
     def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
         scorer = self.tasks[sample.task]
         score = _placed(sample, scorer, self.choice)
-        error = sample.error or (
-            "" if score is not None else f"no score by {scorer.name or 'NEW'}"
-        )
-        right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
-        wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
-        state: State = "passed" if right else "failed"
-        grade = CORRECT if right else wrong
-        place = part.replace("-", "_")  # so that no two slices and ids make one key
-        item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
-        sent, received = sample.tokens or (None, None)
-        scores = {slug(name): value for name, value in sample.scores.items()}
-        scores[slug(scorer.name)] = score
-        known = {
-            name: one
-            for name, one in scores.items()
-            if one is not None and 0 <= one <= 1
-        }
+        error = sample.error
+        if not error and score is None:
+            error = f"no score by {scorer.name or 'NEW'}"
+        state, grade = _state_and_grade(sample, scorer, score)
+        tokens_sent, tokens_received = sample.tokens or (None, None)
         return Record(
-            key=f"{slug(sample.task)}-{place}-{item}"
-            + f"~r{sample.repeat}" * (sample.repeat > 1),
+            key=_key(sample, part),
+            id=sample.id,
+            repeat=sample.repeat,
             row=row,
             dataset=slug(sample.task),
             language=part,
+            question=sample.question,
+            context="",
+            expected=sample.expected,
+            answer=sample.answer,
             outcome="error" if error else state,
             grade=None if error else grade,
+            rating=None,
+            score=None,
+            reason=sample.reason,
             error=f"tool: {error}" if error else "",
+            label=None,
             model=self.run.model,
             judge=slug(self.run.tool.partition(" ")[0]),
-            tokens=(sent or 0) + (received or 0),
+            tokens=sum(sample.tokens or ()),
+            cost=sample.cost,
             seconds=round(sample.seconds, 3),
             digest=sample.content or digest([sample.question, sample.expected]),
-            measures={name: known.get(name) for name in self.metrics(sample.task)},
+            metadata=sample.metadata,
+            measures=self._measures(sample, scorer, score),
             answer_seconds=sample.seconds or None,
-            answer_tokens_in=sent,
-            answer_tokens_out=received,
+            answer_tokens_in=tokens_sent,
+            answer_tokens_out=tokens_received,
             answer_cost=sample.cost,
-            **{name: getattr(sample, name) for name in _SAME},
-            **_UNSAID,
         )
+
+    def _measures(
+        self, sample: ScoredSample, scorer: Scorer, score: float | None
+    ) -> dict[str, float | None]:
+        """Return a sample's scores by metric, None for one that is not between 0 and 1."""
+        scores = {slug(name): value for name, value in sample.scores.items()}
+        scores[slug(scorer.name)] = score
+        measures: dict[str, float | None] = {}
+        for name in self.metrics(sample.task):
+            value = scores.get(name)
+            is_share = value is not None and 0 <= value <= 1
+            measures[name] = value if is_share else None
+        return measures
 
     def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
         gate = _threshold(self.tasks[name])
@@ -486,6 +488,24 @@ class ImportedRun:
         )
 
 
+def _key(sample: ScoredSample, part: str) -> str:
+    """Return the key of a sample's record; no two slices and ids make the same one."""
+    place = part.replace("-", "_")
+    item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
+    key = f"{slug(sample.task)}-{place}-{item}"
+    return f"{key}~r{sample.repeat}" if sample.repeat > 1 else key
+
+
+def _state_and_grade(
+    sample: ScoredSample, scorer: Scorer, score: float | None
+) -> tuple[State, str]:
+    """Return how a sample ended, and its grade, by its main score."""
+    is_right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
+    if is_right:
+        return "passed", CORRECT
+    return "failed", NOT_ATTEMPTED if sample.declined else INCORRECT
+
+
 def _check_alone(spelled: dict[str, str], name: str, text: str) -> None:
     if (other := spelled.setdefault(name, text)) != text:
         what = f"{other!r} and {text!r} would both be {name!r} in the report"
@@ -495,10 +515,20 @@ def _check_alone(spelled: dict[str, str], name: str, text: str) -> None:
 def _measuring(task: Dataset, labelled: Sequence[Record]) -> Dataset:
     """Return the data set of a task's labelled answers, which measure the scorer of it alone."""
     name = LABELLED + task.name
-    known = {one.language for one in labelled if one.dataset == name}
-    bare = partial(replace, dataset=name, measures=task.name, metrics=(), thresholds=())
-    judged = partial(bare, kind=JUDGED, floor={"agreement": FLOOR})
-    slices = {part: judged(one) for part, one in task.slices.items() if part in known}
+    languages = {record.language for record in labelled if record.dataset == name}
+    slices = {}
+    for language, slice_ in task.slices.items():
+        if language not in languages:
+            continue
+        slices[language] = replace(
+            slice_,
+            dataset=name,
+            kind=JUDGED,
+            measures=task.name,
+            metrics=(),
+            thresholds=(),
+            floor={"agreement": FLOOR},
+        )
     return Dataset(name=name, folder=Path(), kind=JUDGED, slices=slices)
 
 

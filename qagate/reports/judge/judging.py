@@ -127,30 +127,52 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
     """Return what a cascade's audit showed, with Wilson's interval over clusters; else None."""
     judges = parse_judges(judge.split(" "))
-    judged = [(part, one) for part, one in records if one.is_graded and one.votes]
+    judged = [
+        (slice_, record)
+        for slice_, record in records
+        if record.is_graded and record.votes
+    ]
     if not judges.is_cascade or not judged:
         return None
     rules = judges.members[0].rules
-    settled = [(part, one) for part, one in judged if one.votes[0].judge == rules]
-    drawn = [(part, one) for part, one in settled if len(one.votes) > 1]
-    audited = [(part, one) for part, one in drawn if one.votes[1].label]
-    groups: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
-    for part, record in audited:
-        first, second = record.votes
-        groups[part.dataset, part.cluster_of(record)].append(
-            first.label != second.label
-        )
-    differs, n = UNDEFINED, len(audited)
-    if groups:
-        import numpy as np
+    settled_count = 0
+    silent_count = 0
+    disagreements: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
+    for slice_, record in judged:
+        if record.votes[0].judge != rules:
+            continue
+        settled_count += 1
+        if len(record.votes) == 1:
+            continue
+        of_rules, of_model = record.votes
+        if not of_model.label:
+            silent_count += 1
+            continue
+        cluster = slice_.dataset, slice_.cluster_of(record)
+        disagreements[cluster].append(of_rules.label != of_model.label)
+    return RulesAudit(
+        judged=len(judged),
+        settled=settled_count,
+        disagreement=_disagreement(list(disagreements.values())),
+        silent=silent_count,
+    )
 
-        rows = [(sum(group), len(group), 1) for group in groups.values()]
-        table = np.array(rows, dtype=np.float64).T
-        hits, once = float(table[0].sum()), len(groups) == n
-        span = intervals.wilson(hits, n) if once else intervals.clustered_rate(*table)
-        differs = Estimate.of(hits / n, span, n)
-    counts = {"judged": len(judged), "settled": len(settled), "silent": len(drawn) - n}
-    return RulesAudit(disagreement=differs, **counts)
+
+def _disagreement(clusters: Sequence[Sequence[bool]]) -> Estimate:
+    """Return the share of disagreements over items, given by cluster."""
+    if not clusters:
+        return UNDEFINED
+    import numpy as np
+
+    rows = [(sum(cluster), len(cluster), 1) for cluster in clusters]
+    table = np.array(rows, dtype=np.float64).T
+    n = sum(len(cluster) for cluster in clusters)
+    differing = float(table[0].sum())
+    if len(clusters) == n:
+        span = intervals.wilson(differing, n)
+    else:
+        span = intervals.clustered_rate(*table)
+    return Estimate.of(differing / n, span, n)
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
-from typing import Any, get_args
 
 from qagate.cases.dataset import Slice
-from qagate.evaluators.core import CORRECT, Outcome, QAError, State
+from qagate.evaluators.core import CORRECT, Outcome, QAError
 from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import metrics
@@ -54,7 +53,12 @@ def count(records: Sequence[Record]) -> Counts:
     """Count the records by end state; each is one planned item."""
     states = Counter(record.outcome for record in records)
     return Counts(
-        planned=len(records), **{state: states[state] for state in get_args(State)}
+        planned=len(records),
+        passed=states["passed"],
+        failed=states["failed"],
+        error=states["error"],
+        missing=states["missing"],
+        stopped=states["stopped"],
     )
 
 
@@ -241,12 +245,16 @@ def count_table(
     slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
 ) -> CountTable:
     """Return counts over these axes with the slice's bar, penalty and passing grades."""
-    own: Any = {
-        one: getattr(slice_, one)
-        for one in ("pass_bar", "penalty", "passing", "attacks")
-    }
+    golds, outcomes = axes
     return CountTable(
-        counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **own
+        counts=counts,
+        golds=golds,
+        outcomes=outcomes,
+        pass_bar=slice_.pass_bar,
+        penalty=slice_.penalty,
+        scores=scores,
+        passing=slice_.passing,
+        attacks=slice_.attacks,
     )
 
 

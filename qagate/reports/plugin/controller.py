@@ -200,7 +200,8 @@ class Controller:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
-        self._results.other_failures += report.failed
+        if report.failed:
+            self._results.other_failures += 1
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test's report, and count the item when its test has ended."""

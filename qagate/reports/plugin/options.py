@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -31,6 +31,8 @@ OFF = "off"
 REPORT_DIR = "reports/out"
 _NAME = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
 _SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+T = TypeVar("T")
+D = TypeVar("D")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,10 @@ def _labels(name: str, word: str) -> int | None:
     if word in ("on", OFF):
         return None if word == "on" else 0
     return read_whole(name, _read(name, word, "[0-9]+", "on, off or a whole number")[0])
+
+
+def _release(name: str, text: str) -> str:
+    return _read(name, text, *_NAME)[0]
 
 
 def _seconds(name: str, text: str) -> float:
@@ -261,45 +267,55 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
     """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(option)
 
-    def value(
-        name: str, read: Callable[[str, str], Any], default: object = None
-    ) -> Any:
+    def value(name: str, read: Callable[[str, str], T], default: D) -> T | D:
         return read(name, given[name]) if name in given else default
 
-    def path(
-        name: str, find: Callable[[str, Path], Path] = lambda text, here: here / text
-    ) -> Any:
-        return find(given[name], here) if name in given else None
+    def path(name: str) -> Path | None:
+        return here / given[name] if name in given else None
 
-    choice, max_cost = _choice(given, here), value("max-cost", _amount)
-    share = choice.shard.share if choice.shard else int
-    model = given.get("model", RECORDED)
-    rejudges = model.startswith(f"{RECORDED}:")
+    def run(name: str) -> Path | None:
+        return find_run(given[name], here) if name in given else None
+
+    def share(limit: int) -> int:
+        return choice.shard.share(limit) if choice.shard else limit
+
+    choice = _choice(given, here)
+    max_cost = value("max-cost", _amount, None)
+    if max_cost is not None and choice.shard:
+        max_cost /= choice.shard.of
+    model: str = given.get("model", RECORDED)
+    answers = None
+    if model.startswith(f"{RECORDED}:"):
+        answers = find_run(model.removeprefix(f"{RECORDED}:"), here)
+        model = RECORDED
     return RunOptions(
         here=here,
         choice=choice,
-        model=RECORDED if rejudges else model,
-        answers=find_run(model.removeprefix(f"{RECORDED}:"), here)
-        if rejudges
-        else None,
+        model=model,
+        answers=answers,
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
-        calibration=value("calibration", _labels),
+        allow_self_judge="allow-self-judge" in given,
+        calibration=value("calibration", _labels, None),
         adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
         key_names=read_key_names(given.get("key-env", ())),
-        baseline=path("baseline", find_run),
-        anchor=path("anchor", find_run),
+        baseline=run("baseline"),
+        anchor=run("anchor"),
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
-        fresh=value("fresh", lambda name, text: _read(name, text, *_NAME)[0], ""),
+        fresh=value("fresh", _release, ""),
+        no_transcripts="no-transcripts" in given,
+        replay="replay" in given,
         concurrency=share(value("concurrency", read_whole, 16)),
-        rpm=share(value("rpm", read_whole)) if "rpm" in given else None,
-        max_cost=max_cost and max_cost / (choice.shard.of if choice.shard else 1),
-        deadline=value("deadline", _amount),
-        batch_wait=value("batch-wait", _seconds),
+        rpm=share(read_whole("rpm", given["rpm"])) if "rpm" in given else None,
+        max_cost=max_cost,
+        deadline=value("deadline", _amount, None),
+        until_decided="until-decided" in given,
+        batch="batch" in given,
+        batch_wait=value("batch-wait", _seconds, None),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
+        dry_run="dry-run" in given,
     )
 
 
@@ -308,16 +324,13 @@ def shares(options: RunOptions) -> list[str]:
     if options.choice.shard is None:
         return []
     limits = {
-        name: getattr(options, name) for name in ("concurrency", "rpm", "max_cost")
+        "--concurrency": options.concurrency,
+        "--rpm": options.rpm,
+        "--max-cost": options.max_cost,
     }
-    said = [
-        f"--{name.replace('_', '-')} {most:.12g}"
-        for name, most in limits.items()
-        if most
-    ]
-    return [
-        f"shard {options.choice.shard.held[0]} of {options.choice.shard.of}: {', '.join(said)}"
-    ]
+    given = [f"{name} {limit:.12g}" for name, limit in limits.items() if limit]
+    shard = options.choice.shard
+    return [f"shard {shard.held[0]} of {shard.of}: {', '.join(given)}"]
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:

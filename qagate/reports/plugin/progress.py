@@ -64,8 +64,10 @@ class Progress:
         if outcome.state in ("error", "missing"):
             self.ungraded[outcome.kind] += 1
         if outcome.state in ("passed", "failed"):
-            passed, every = self.graded.get(slice_name, (0, 0))
-            self.graded[slice_name] = (passed + (outcome.state == "passed"), every + 1)
+            passed, graded = self.graded.get(slice_name, (0, 0))
+            if outcome.state == "passed":
+                passed += 1
+            self.graded[slice_name] = (passed, graded + 1)
 
     def line(self, now: float, status: Status) -> str:
         """Return everything in one line."""
@@ -270,9 +272,11 @@ def block_lines(
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    system: Any = {"force_terminal": True, "legacy_windows": False}
     console = Console(
-        width=max(width, 20), color_system="standard" if colour else None, **system
+        width=max(width, 20),
+        color_system="standard" if colour else None,
+        force_terminal=True,
+        legacy_windows=False,
     )
     head, *rest = texts
     grid = Table.grid(padding=(0, 1))

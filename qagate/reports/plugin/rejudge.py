@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from qagate.cases.dataset import Plan, PlannedItem
+from qagate.cases.dataset import Plan, PlannedItem, Selection
 from qagate.cases.plan import make_plan
 from qagate.evaluators.core import Case, Outcome, Usage, UsageError
 from qagate.reports.plugin.options import RunOptions
@@ -17,11 +17,7 @@ from qagate.reports.verdict.assemble import Facts
 Name = tuple[str | int, ...]
 """Data set, language, repeat, and the id of an item or its question and context."""
 Answers = Mapping[Name, Record]
-_ALL: dict[str, Any] = {
-    "limit": None,
-    "seed": 0,
-    "repeats": 1,
-}  # the sample of a run without one
+T = TypeVar("T")
 
 
 def planned(
@@ -30,27 +26,43 @@ def planned(
     """Return the options with the run's sample, and a plan with its answers. Raises UsageError."""
     assert options.answers is not None
     earlier = load_baseline(options.answers)
-    origin, drawn = inner(earlier.run, "provenance"), _ALL.copy()
-    drawn |= {name: one for name in _ALL if isinstance(one := origin.get(name), int)}
-    choice = replace(options.choice, first=None, **drawn)
-    plan, before = make_plan(files, choice, labelled), _answers(earlier)
-    present = {item.slice.name for item in plan.items.values()}
-    if lost := sorted(
-        {f"{one.dataset}:{one.language}" for one in earlier.records} - present
-    ):
-        what = "name the paths of all its data sets, as no part of a run may be chosen"
-        raise UsageError(
-            f"{earlier.path} also has answers of {', '.join(lost)}; {what}"
-        )
-    items = {
-        key: replace(
-            item, case=replace(item.case, recorded=old.answer if old else None)
-        )
-        for key, item in plan.items.items()
-        for old in [_old(item, before)]
-        if item.slice.kind.answered
+    choice = _selection_of(earlier, options.choice)
+    plan = make_plan(files, choice, labelled)
+    planned_slices = {item.slice.name for item in plan.items.values()}
+    recorded_slices = {
+        f"{record.dataset}:{record.language}" for record in earlier.records
     }
-    return replace(options, choice=choice), replace(plan, items={**plan.items, **items})
+    lacking = sorted(recorded_slices - planned_slices)
+    if lacking:
+        raise UsageError(
+            f"{earlier.path} also has answers of {', '.join(lacking)}; name the paths "
+            "of all its data sets, as no part of a run may be chosen"
+        )
+    answers = _answers(earlier)
+    items = dict(plan.items)
+    for key, item in plan.items.items():
+        if not item.slice.kind.answered:
+            continue
+        record = _old(item, answers)
+        answer = record.answer if record else None
+        items[key] = replace(item, case=replace(item.case, recorded=answer))
+    return replace(options, choice=choice), replace(plan, items=items)
+
+
+def _selection_of(earlier: Baseline, choice: Selection) -> Selection:
+    """Return a selection that draws the sample of an earlier run."""
+    origin = inner(earlier.run, "provenance")
+    return replace(
+        choice,
+        first=None,
+        limit=_whole_number(origin.get("limit"), None),
+        seed=_whole_number(origin.get("seed"), 0),
+        repeats=_whole_number(origin.get("repeats"), 1),
+    )
+
+
+def _whole_number(value: object, default: T) -> int | T:
+    return value if isinstance(value, int) else default
 
 
 def ended(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
@@ -229,9 +229,18 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
 
 
 def _of_shard(spec: Spec, shard: Shards) -> Spec:
-    limits = ((name, getattr(spec, name)) for name in ("concurrency", "rpm", "tpm"))
-    shares: dict[str, Any] = {name: shard.share(most) for name, most in limits if most}
-    return replace(spec, **shares)
+    """Return a model with this shard's share of its limits."""
+    return replace(
+        spec,
+        concurrency=_share_of(spec.concurrency, shard),
+        rpm=_share_of(spec.rpm, shard),
+        tpm=_share_of(spec.tpm, shard),
+    )
+
+
+def _share_of(limit: int | None, shard: Shards) -> int | None:
+    """Return a shard's share of a limit; None, which is no limit, stays None."""
+    return None if limit is None else shard.share(limit)
 
 
 def _check(
@@ -284,14 +293,34 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
 
 
 def _call_settings(options: RunOptions) -> CallSettings:
-    """Return how models are asked. A run's spending adds up by name: QA_RUN, or a CI run's."""
-    shard, name = options.choice.shard, os.environ.get(QA_RUN, "")
-    ci_run = next(filter(None, map(os.environ.get, _CI_RUNS)), "")
-    given = [ci_run, *sys.argv] if shard and ci_run and not name else [name]
-    run = digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
-    own = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay", "fresh")
-    same: dict[str, Any] = {one: getattr(options, one) for one in own}
-    return CallSettings(run=run, transcripts=not options.no_transcripts, **same)
+    """Return how models are asked."""
+    return CallSettings(
+        ledger=options.ledger,
+        concurrency=options.concurrency,
+        rpm=options.rpm,
+        deadline=options.deadline,
+        max_cost=options.max_cost,
+        run=_spending_name(options.choice.shard),
+        replay=options.replay,
+        fresh=options.fresh,
+        transcripts=not options.no_transcripts,
+    )
+
+
+def _spending_name(shard: Shards | None) -> str:
+    """Return the name by which a run's spending adds up; empty where it stands alone.
+
+    QA_RUN names the run. Without it a shard is named by its CI run and command line, so
+    that a repeated job goes on with the money that it has left.
+    """
+    parts = [os.environ.get(QA_RUN, "")]
+    if shard and not parts[0]:
+        ci_run = next(filter(None, map(os.environ.get, _CI_RUNS)), "")
+        parts = [ci_run, *sys.argv]
+    if not parts[0]:
+        return ""
+    shard_numbers = [shard.of, *shard.held] if shard else None
+    return digest([*parts, shard_numbers])
 
 
 def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:

@@ -14,29 +14,39 @@ WIDTH = 300  # characters of each text that are shown
 
 def miss_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return question, expected, answer, verdict and reason, a line each."""
-    case, verdict = item.case, outcome.verdict or Verdict()
-    answered, rated = item.slice.kind.answered, verdict.rating is not None
-    passes = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
+    case = item.case
+    verdict = outcome.verdict or Verdict()
+    expected = case.expected
+    if not item.slice.kind.answered:
+        expected = f"{case.label} (gold: {case.expected})"
+    verdict_text = verdict.grade or "(none)"
+    if verdict.rating is not None:
+        verdict_text = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
     return _lines(
-        question=case.question,
-        expected=case.expected if answered else f"{case.label} (gold: {case.expected})",
-        answer=outcome.answer or "(empty)",
-        verdict=passes if rated else verdict.grade or "(none)",
-        reason=verdict.reason or "(none given)",
+        ("question", case.question),
+        ("expected", expected),
+        ("answer", outcome.answer or "(empty)"),
+        ("verdict", verdict_text),
+        ("reason", verdict.reason or "(none given)"),
     )
 
 
 def error_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return what could not be asked, judged or read, and why."""
-    said = {} if outcome.answer is None else {"answer": outcome.answer or "(empty)"}
-    return _lines(
-        question=item.case.question, **said, ERROR=f"{outcome.kind}: {outcome.message}"
-    )
+    question = ("question", item.case.question)
+    error = ("ERROR", f"{outcome.kind}: {outcome.message}")
+    if outcome.answer is None:
+        return _lines(question, error)
+    return _lines(question, ("answer", outcome.answer or "(empty)"), error)
 
 
-def _lines(**texts: str) -> str:
-    shown = ((f"{name}:", cut(line(mask(text)), WIDTH)) for name, text in texts.items())
-    return "\n".join(f"{name:<10}{text}" for name, text in shown)
+def _lines(*texts: tuple[str, str]) -> str:
+    """Return texts after their headings, a line each."""
+    lines = []
+    for heading, text in texts:
+        label = f"{heading}:"
+        lines.append(f"{label:<10}{cut(line(mask(text)), WIDTH)}")
+    return "\n".join(lines)
 
 
 LONGEST = 4000  # characters of each text; the exact text is in records.jsonl

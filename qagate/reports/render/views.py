@@ -4,7 +4,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from qagate.evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
 from qagate.reports.render import words
-from qagate.reports.run.evidence import AuditTrail, ConfusionCell
+from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
 from qagate.reports.run.run_json import inner
 
@@ -35,7 +35,10 @@ _SOURCES = (
     "rubric",
     "pass_bar",
 )  # these columns come first
-_numbers = attrgetter("value", "low", "high")
+
+
+def _numbers(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
+    return estimate.value, estimate.low, estimate.high
 
 
 def sections(report: Report) -> dict[str, object]:
@@ -254,29 +257,55 @@ def matrix(
     }
 
 
-def growth(trail: AuditTrail) -> dict[str, Any]:
-    """Return the picture of how people's verdicts added up; what is below 1/100 is drawn there.
+CHART_WIDTH = 100.0
+"""In units of the SVG, as the two below."""
+CHART_TOP = 4.0
+CHART_BOTTOM = 84.0
+LOWEST_POWER = -2.0
+"""Evidence below 1/100 is drawn at the bottom: such a bet is as good as lost."""
 
-    ``passing`` and ``failing`` are lines over the pairs looked at, 0 to 100 wide, 4 (most) to 84
-    high; the evidence is 1 at the height ``start``, and decides at ``enough``.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceChart:
+    """How people's verdicts added up, pair by pair: heights, and lines of points (x, y)."""
+
+    start: float
+    """The height of evidence 1, with which each line begins."""
+    enough: float
+    """The height of evidence that decides."""
+    passing: list[tuple[float, float]]
+    """The evidence for PASS."""
+    failing: list[tuple[float, float]]
+    """The evidence for FAIL."""
+
+
+def growth(trail: AuditTrail) -> EvidenceChart:
+    """Return how the evidence for PASS and for FAIL grew with each pair.
+
+    Evidence is the capital of a bet, drawn by powers of ten. It starts at 1 and decides at
+    DECISIVE. See ``evaluators/statistics/betting.py``.
     """
-    most = max(
-        [math.log10(DECISIVE), *(max(one.passing, one.failing) for one in trail.steps)]
+    enough_power = math.log10(DECISIVE)
+    top_power = enough_power
+    pairs_looked_at = 1
+    for step in trail.steps:
+        top_power = max(top_power, step.passing, step.failing)
+        pairs_looked_at = max(pairs_looked_at, step.looked)
+
+    def x_of(step: AuditStep) -> float:
+        return round(CHART_WIDTH * step.looked / pairs_looked_at, 2)
+
+    def y_of(power: float) -> float:
+        above_bottom = max(power, LOWEST_POWER) - LOWEST_POWER
+        height = (CHART_BOTTOM - CHART_TOP) * above_bottom / (top_power - LOWEST_POWER)
+        return round(CHART_BOTTOM - height, 2)
+
+    return EvidenceChart(
+        start=y_of(0.0),
+        enough=y_of(enough_power),
+        passing=[(x_of(step), y_of(step.passing)) for step in trail.steps],
+        failing=[(x_of(step), y_of(step.failing)) for step in trail.steps],
     )
-    wide = max([1, *(one.looked for one in trail.steps)])
-
-    def height(power: float) -> float:
-        return round(84 - 80 * (max(power, -2.0) + 2) / (most + 2), 2)
-
-    return {
-        "start": height(0.0),
-        "enough": height(math.log10(DECISIVE)),
-        **{
-            name: [(round(100 * one.looked / wide, 2), height(getattr(one, name)))
-                   for one in trail.steps]
-            for name in ("passing", "failing")
-        },
-    }  # fmt: skip
 
 
 def gate_rows(

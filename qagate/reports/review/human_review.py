@@ -194,9 +194,10 @@ def issue_picks(
         rubric = rubrics.get(one.part.rubric.version, "") if one.part.rubric else ""
         questions = criteria or (verdict_question(one.part.kind.choices),)
         items.append(item := sheet_item(one, questions, rubric))
-        texts = ((name, getattr(one.record, name) or "") for name in ABOUT)
+        texts = (one.record.question, one.record.answer or "")
         about = tuple(
-            f"{name}: {clean.cut(clean.line(text), _COMMENT)}" for name, text in texts
+            f"{name}: {clean.cut(clean.line(text), _COMMENT)}"
+            for name, text in zip(ABOUT, texts, strict=True)
         )
         for id_, asks in item.asked:
             plain, part = IssuedItem(choices=tuple(asks.keys)), one.part.name

@@ -1,6 +1,6 @@
 """What a report holds apart from metrics: comparison, language gaps, judge, trend, usage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,9 +23,20 @@ class UsageShift:
     factor: Estimate
 
 
+_FIGURES: Mapping[str, Callable[[Record], float | None]] = {
+    "answer_seconds": lambda record: record.answer_seconds,
+    "answer_tokens_in": lambda record: record.answer_tokens_in,
+    "answer_tokens_out": lambda record: record.answer_tokens_out,
+    "answer_cost": lambda record: record.answer_cost,
+}
+"""What an answer took, by the ``field`` that a usage metric names."""
+
+
 def taken(record: Record | None, row: UsageMetric) -> float | None:
     """Return what an answer took; None where nobody knows, or there is no answer."""
-    return getattr(record, row.field) if record and record.answer is not None else None
+    if record is None or record.answer is None:
+        return None
+    return _FIGURES[row.field](record)
 
 
 def usage_estimate(

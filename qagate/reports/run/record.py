@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -126,30 +126,51 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
-    verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
-    counted = (
-        own.input_tokens or own.output_tokens
-    )  # if no server counts, no cost is known either
+    case = item.case
+    verdict = outcome.verdict or Verdict()
+    usage = outcome.usage
+    answering = outcome.answering
+    # If no server counts tokens, no cost is known either.
+    is_counted = bool(answering.input_tokens or answering.output_tokens)
+    answer_tokens_out = answering.output_tokens or None
+    if answer_tokens_out is None and is_counted and not outcome.answer:
+        answer_tokens_out = 0
     scores = item.slice.rubric.scores if item.slice.rubric else {}
-    # Most fields have the same name in the item, its verdict or its outcome.
-    known = {**flat(item.case), **flat(verdict), **flat(outcome), "key": item.key}
-    shared: Any = {name: known[name] for name in COLUMNS if name in known}
     record = Record(
-        expected=item.case.expected,
+        key=item.key,
+        id=case.id,
         repeat=item.repeat,
+        row=case.row,
+        dataset=case.dataset,
+        language=case.language,
+        question=case.question,
+        context=case.context,
+        expected=case.expected,
+        answer=outcome.answer,
         outcome=outcome.state,
+        grade=verdict.grade,
+        rating=verdict.rating,
         score=scores.get(verdict.grade) if verdict.grade else None,
+        reason=verdict.reason,
         error=f"{outcome.kind}: {outcome.message}" if outcome.kind else "",
+        label=case.label,
+        model=outcome.model,
+        judge=outcome.judge,
         tokens=usage.input_tokens + usage.output_tokens,
         cost=usage.cost,
         seconds=round(usage.seconds, 3),
+        digest=case.digest,
+        metadata=case.metadata,
+        votes=verdict.votes,
+        adjudicated_by=verdict.adjudicated_by,
+        measures=outcome.measures,
+        parts=verdict.parts,
+        calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
-        answer_seconds=round(own.seconds, 6) if own.seconds else None,
-        answer_tokens_in=own.input_tokens or None,
-        answer_tokens_out=own.output_tokens
-        or (0 if counted and not outcome.answer else None),
-        answer_cost=own.cost if counted or own.cost else None,
-        **shared,
+        answer_seconds=round(answering.seconds, 6) if answering.seconds else None,
+        answer_tokens_in=answering.input_tokens or None,
+        answer_tokens_out=answer_tokens_out,
+        answer_cost=answering.cost if is_counted or answering.cost else None,
     )
     return safe(record)
 

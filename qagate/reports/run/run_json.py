@@ -10,6 +10,7 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -89,9 +90,9 @@ def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
                 "rules": encode(part.thresholds),
                 "metrics": [metric.name for metric in part.metrics],
                 "checks": [check.name for check in part.checks],
-                "rubric": getattr(rubric, "version", ""),
-                "protocol": getattr(rubric, "protocol", None),
-                "scores": getattr(rubric, "scores", {}),
+                "rubric": rubric.version if rubric else "",
+                "protocol": rubric.protocol if rubric else None,
+                "scores": rubric.scores if rubric else {},
                 # As in every run before there were others, the usual labels are not written.
                 **({} if is_usual else {"labels": part.labels, "passing": part.passing}),
             })  # fmt: skip
@@ -313,12 +314,12 @@ def _refuse_unknown(given: Any, known: Any, where: str) -> None:
 
 def dump(value: object, indent: int | None = None) -> str:
     """Return strict JSON: null for NaN and infinities; what is hidden as escapes that read back."""
-    shape: Any = {"ensure_ascii": False, "default": _plain, "indent": indent}
+    dumps = partial(json.dumps, ensure_ascii=False, default=_plain, indent=indent)
     try:
-        text = json.dumps(value, allow_nan=False, **shape)
+        text = dumps(value, allow_nan=False)
     except ValueError:
-        finite = json.loads(json.dumps(value, **shape), parse_constant=lambda _: None)
-        text = json.dumps(finite, **shape)
+        finite = json.loads(dumps(value), parse_constant=lambda _: None)
+        text = dumps(finite)
     return visible(text)
 
 

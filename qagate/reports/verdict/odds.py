@@ -59,8 +59,6 @@ LOSSES = {
     2.0: "worse by two margins",
 }
 
-OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
-"""The fields of a record that an item takes over from another one."""
 DISCORDANCES = (0.1, 0.2, 0.3)
 """Assumed shares of pairs that differ between two runs of one model, where none is known."""
 
@@ -194,30 +192,36 @@ class Simulation:
         import numpy as np
 
         varied = (discordance, worse, alone) if alone else (discordance, worse)
-        random = np.random.default_rng([SEED, *(round(1e6 * one) for one in varied)])
-        found = Odds()
+        random = np.random.default_rng([SEED, *(round(1e6 * rate) for rate in varied)])
+        odds = Odds()
         for number in range(runs):
-            if number >= FEWEST and found.error <= error:  # so many are enough
+            if number >= FEWEST and odds.error <= error:  # so many are enough
                 break
             lost = self._able[number % len(self._able)] if alone else None
             drawn: list[Record] = []
-            for one, margin, seen in self._slices:
-                loss = (worse * margin + alone * (one is lost)) * seen
-                drawn += one.records(random, discordance, loss)
+            for slice_, margin, seen in self._slices:
+                loss = worse * margin
+                if slice_ is lost:
+                    loss += alone
+                drawn += slice_.records(random, discordance, loss * seen)
             inputs = replace(self._inputs, records=tuple(drawn))
             decision = decision_of(
                 inputs, self._facts, *self._earlier, known=self._known
             )
-            found.ended[decision.code] += 1
+            odds.ended[decision.code] += 1
+            # Names are entered with 0 first, so that equal numbers stand in the order of the gates.
             if lost:
-                found.passed[lost.name] += decision.code == 0
+                odds.passed.setdefault(lost.name, 0)
+                if decision.code == 0:
+                    odds.passed[lost.name] += 1
             for gate in decision.gates:
                 name = f"{gate.slice} {gate.name} {gate.bar}"
-                found.blame[name] += gate.state != "PASS"
-                found.reasons[name].add(
-                    gate.reason if gate.state == "INCONCLUSIVE" else ""
-                )
-        return found
+                odds.blame.setdefault(name, 0)
+                if gate.state != "PASS":
+                    odds.blame[name] += 1
+                reason = gate.reason if gate.state == "INCONCLUSIVE" else ""
+                odds.reasons[name].add(reason)
+        return odds
 
     def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
         """Yield how the run may end, a line a model; ``shares`` may differ, as ``source`` says."""
@@ -333,9 +337,21 @@ class SimulatedSlice:
             if draw < chance and (wrong := self._wrong[self._gold[place]]):
                 moves[place] = _one_of(wrong, random)
         for place, donor in moves.items():
-            taken = {name: getattr(self._records[donor], name) for name in OF_GRADE}
-            found[place] = replace(found[place], error="", **taken)
+            found[place] = _graded_like(found[place], self._records[donor])
         return found
+
+
+def _graded_like(record: Record, donor: Record) -> Record:
+    """Return a record with the grade of another one, and all that goes with it."""
+    return replace(
+        record,
+        outcome=donor.outcome,
+        grade=donor.grade,
+        rating=donor.rating,
+        score=donor.score,
+        error="",
+        measures=donor.measures,
+    )
 
 
 def _exchanges(

@@ -71,8 +71,8 @@ def merged(
     reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report of these runs as one. Raises UsageError if they are not parts of one."""
-    for name in ("model", "judge"):
-        _same(name, [getattr(report, name) for report in reports])
+    _same("model", [report.model for report in reports])
+    _same("judge", [report.judge for report in reports])
     groups: dict[str, list[Dataset]] = defaultdict(list)
     for dataset in (dataset for report in reports for dataset in report.datasets):
         groups[dataset.name].append(dataset)
@@ -80,14 +80,9 @@ def merged(
     for part in (part for report in reports for part in report.slices):
         first = parts.setdefault(part.name, part)
         _same(f"number of items in {part.name}", [first.whole, part.whole])
-        _same(
-            f"sample of {part.name}",
-            [one.sample and one.sample.text for one in (first, part)],
-        )
-    known = [report.shards for report in reports]
-    _same("number of shards", [one.of if one else "no shard" for one in known])
-    held = {number for one in known if one for number in one.held}
-    shards = Shards(of=known[0].of, held=tuple(sorted(held))) if known[0] else None
+        samples = [summary.sample for summary in (first, part)]
+        _same(f"sample of {part.name}", [sample and sample.text for sample in samples])
+    shards = _shards_together([report.shards for report in reports])
     inputs = ReportInputs(
         datasets=tuple(map(_dataset, groups.values())),
         records=_records(reports),
@@ -97,6 +92,19 @@ def merged(
         shards=shards if shards and shards.missing else None,
     )
     return account(inputs, _facts(reports), baseline, anchor)
+
+
+def _shards_together(shards: Sequence[Shards | None]) -> Shards | None:
+    """Return all shards as one; None of runs that are none. Raises UsageError for a mixture."""
+    counts = [shard.of if shard else "no shard" for shard in shards]
+    _same("number of shards", counts)
+    held: set[int] = set()
+    for shard in shards:
+        if shard:
+            held.update(shard.held)
+    if not shards[0]:
+        return None
+    return Shards(of=shards[0].of, held=tuple(sorted(held)))
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
