@@ -2,11 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
 from qagate.cases.labels import yes_or_no
 from qagate.evaluators.core import NO, YES, UsageError
@@ -37,23 +35,49 @@ PARAGRAPHS = tuple(f"paragraph_{number}" for number in range(1, 6))
 PROPOSED = ("paragraph", "question", "answer")
 """The places of a user's own template of validation."""
 OWN_PLACE = re.compile(r"\{\{ ?(\w+) ?\}\}")
-T = TypeVar("T")
 Patterns = tuple[re.Pattern[str], ...]
 _GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-
-def _from(default: Any, low: float, high: float) -> Any:
-    return field(default=default, metadata={"bounds": (low, high)})
+# The keys of each part that has only such ones.
+_PARAGRAPH_KEYS = ("shortest", "longest", "sentences", "media")
+_SPELLING_KEYS = ("foreign", "other_script", "expected", "respelt", "also")
+_QUESTION_KEYS = (
+    "shortest",
+    "longest",
+    "similar",
+    "copied",
+    "forms",
+    "open",
+    "negative",
+    "negations",
+)
+_BUILD_KEYS = (
+    "seed",
+    "oversample",
+    "generator",
+    "validator",
+    "plain",
+    "blind",
+    "same_provider",
+    "probe",
+    "reviewers",
+    "share",
+    "overlap",
+    "to",
+    "splits",
+)
+MOST_CHARACTERS_OF_PARAGRAPH = 100_000
+MOST_CHARACTERS_OF_QUESTION = 10_000
+LARGEST_SEED = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParagraphRules:
     """What a paragraph must be like."""
 
-    shortest: int = _from(200, 1, 100_000)
+    shortest: int = 200
     """Characters; ``longest`` too."""
-    longest: int = _from(1000, 1, 100_000)
-    sentences: int = _from(1, 1, 100)
+    longest: int = 1000
+    sentences: int = 1
     """The least number of them."""
     media: tuple[str, ...] = ()
     """Prefixes of wiki links that show a picture or a category, in any case."""
@@ -63,13 +87,13 @@ class ParagraphRules:
 class SpellingRules:
     """Which shares (0 to 1) of a text's letters or words still count as the language."""
 
-    foreign: float = _from(1.0, 0, 1)
+    foreign: float = 1.0
     """The most letters of its script that are not in its alphabet."""
-    other_script: float = _from(1.0, 0, 1)
+    other_script: float = 1.0
     """The most letters of another script."""
-    expected: float = _from(0.0, 0, 1)
+    expected: float = 0.0
     """The fewest letters that only this language has."""
-    respelt: float = _from(1.0, 0, 1)
+    respelt: float = 1.0
     """The most words in another spelling."""
     also: Patterns = ()
     """Words of another spelling, in addition to the patterns of ``qagate check``."""
@@ -79,12 +103,12 @@ class SpellingRules:
 class QuestionRules:
     """What a yes/no question looks like. Patterns are searched in it and ignore case."""
 
-    shortest: int = _from(10, 1, 10_000)
+    shortest: int = 10
     """Characters; ``longest`` too."""
-    longest: int = _from(300, 1, 10_000)
-    similar: float = _from(90.0, 1, 100)
+    longest: int = 300
+    similar: float = 90.0
     """Percentage of similarity from which two questions count as the same."""
-    copied: float = _from(90.0, 1, 100)
+    copied: float = 90.0
     """Percentage of similarity from which a question is a copied sentence."""
     forms: Patterns = ()
     open: Patterns = ()
@@ -108,8 +132,8 @@ class SourceGroup:
 class BuildSettings:
     """The recipe's key ``build``: how this dataset is made."""
 
-    seed: int = _from(1, -1_000_000_000, 1_000_000_000)
-    oversample: float = _from(1.3, 1, 10)
+    seed: int = 1
+    oversample: float = 1.3
     """How many times more paragraphs are sampled than items wanted, since some are dropped."""
     generator: str = ""
     """The model that writes questions; ``validator`` confirms their answers."""
@@ -123,9 +147,9 @@ class BuildSettings:
     probe: bool = True
     """Drop what both models answer without the paragraph."""
     reviewers: tuple[str, ...] = ()
-    share: float = _from(1.0, 0, 1)
+    share: float = 1.0
     """The share of items that people review."""
-    overlap: float | None = _from(None, 0, 1)
+    overlap: float | None = None
     """The share of reviewed items that two people see; None means 0.2 if there are two."""
     to: str = ""
     """The folder of the frozen dataset."""
@@ -194,37 +218,49 @@ def load_recipe(path: Path) -> Recipe:
         )
     top = {key: own if key in own.values else base for key in KEYS}
     value = {key: settings.values.get(key) for key, settings in top.items()}
-    templates, types = (top[key].part(key) for key in ("templates", "types"))
+    templates = top["templates"].part("templates")
+    types = top["types"].part("types")
     if OTHER in types.values:
         raise types.problem(
             OTHER, "means the questions of no other type; use another name"
         )
     templates.check_keys(("generate", "validate"))
     generation = _template(templates, "generate", PARAGRAPHS)
-    written = [value[key] for key in ("language", "labels", "system", "user")]
-    user, patterns = _needed(top["user"], "user"), top["question"].part("question")
-    if odd := [place for place in PLACES if user.count(place) != 1]:
-        raise top["user"].problem("user", f"the place {odd[0]} must stand in it once")
-    if not (question := _read(QuestionRules, patterns)).forms:
-        raise patterns.problem("forms", "missing; give patterns of yes/no questions")
+    asked_with = [value[key] for key in ("language", "labels", "system", "user")]
+    if generation:
+        asked_with.append(generation)
+    user = _needed(top["user"], "user")
+    for place in PLACES:
+        if user.count(place) != 1:
+            message = f"the place {place} must stand in it once"
+            raise top["user"].problem("user", message)
+    question_part = top["question"].part("question")
+    question = _question_rules(question_part)
+    if not question.forms:
+        raise question_part.problem(
+            "forms", "missing; give patterns of yes/no questions"
+        )
+    probe = _probe(top["probe"].part("probe"))
     return Recipe(
         path=path,
         language=_needed(own, "language"),
         labels=_labels(top["labels"].part("labels")),
-        paragraph=_read(ParagraphRules, top["paragraph"].part("paragraph")),
-        spelling=_read(SpellingRules, top["spelling"].part("spelling")),
+        paragraph=_paragraph_rules(top["paragraph"].part("paragraph")),
+        spelling=_spelling_rules(top["spelling"].part("spelling")),
         question=question,
         system=_needed(top["system"], "system"),
         user=user,
         types={name: _patterns(types, name)[0] for name in types.values},
         sample_version=digest([value["paragraph"], value["spelling"]]),
-        generate_version=digest([*written, generation] if generation else written),
+        generate_version=digest(asked_with),
         generation=generation,
         validation=_template(templates, "validate", PROPOSED),
         check_version=digest([value["question"], value["spelling"]]),
         sources=_sources(own.part("sources")),
-        build=_read(BuildSettings, own.part("build")),
-        **_probe(top["probe"].part("probe")),
+        build=_build_settings(own.part("build")),
+        probe=probe.prompt,
+        unknown=probe.unknown,
+        probe_version=probe.version,
     )
 
 
@@ -256,36 +292,100 @@ def _labels(part: Settings) -> Mapping[str, str]:
     return labels
 
 
-def _read(kind: type[T], part: Settings) -> T:
-    """Return a part of a recipe; each value is read by the type of its field."""
-    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
-    part.check_keys(known)
-    given = {}
-    for key in part.values:
-        low, high = known[key].metadata.get("bounds", (0, 1))
-        readers: Mapping[Any, Callable[[], object]] = {
-            int: partial(part.whole, key, low, high),
-            bool: partial(part.flag, key),
-            str: partial(part.text, key),
-            tuple[str, ...]: partial(part.words, key),
-            Patterns: partial(_patterns, part, key),
-            Mapping[str, float]: partial(_splits, part, key),
-        }
-        given[key] = readers.get(
-            known[key].type, partial(part.number, key, low, high)
-        )()
-    return kind(**given)
+def _paragraph_rules(part: Settings) -> ParagraphRules:
+    part.check_keys(_PARAGRAPH_KEYS)
+    usual = ParagraphRules()
+    most = MOST_CHARACTERS_OF_PARAGRAPH
+    return ParagraphRules(
+        shortest=_whole(part, "shortest", 1, most, usual.shortest),
+        longest=_whole(part, "longest", 1, most, usual.longest),
+        sentences=_whole(part, "sentences", 1, 100, usual.sentences),
+        media=part.words("media"),
+    )
 
 
-def _probe(part: Settings) -> dict[str, str]:
+def _spelling_rules(part: Settings) -> SpellingRules:
+    part.check_keys(_SPELLING_KEYS)
+    usual = SpellingRules()
+    return SpellingRules(
+        foreign=_number(part, "foreign", 0, 1, usual.foreign),
+        other_script=_number(part, "other_script", 0, 1, usual.other_script),
+        expected=_number(part, "expected", 0, 1, usual.expected),
+        respelt=_number(part, "respelt", 0, 1, usual.respelt),
+        also=_patterns(part, "also"),
+    )
+
+
+def _question_rules(part: Settings) -> QuestionRules:
+    part.check_keys(_QUESTION_KEYS)
+    usual = QuestionRules()
+    most = MOST_CHARACTERS_OF_QUESTION
+    return QuestionRules(
+        shortest=_whole(part, "shortest", 1, most, usual.shortest),
+        longest=_whole(part, "longest", 1, most, usual.longest),
+        similar=_number(part, "similar", 1, 100, usual.similar),
+        copied=_number(part, "copied", 1, 100, usual.copied),
+        forms=_patterns(part, "forms"),
+        open=_patterns(part, "open"),
+        negative=_patterns(part, "negative"),
+        negations=part.words("negations"),
+    )
+
+
+def _build_settings(part: Settings) -> BuildSettings:
+    part.check_keys(_BUILD_KEYS)
+    usual = BuildSettings()
+    return BuildSettings(
+        seed=_whole(part, "seed", -LARGEST_SEED, LARGEST_SEED, usual.seed),
+        oversample=_number(part, "oversample", 1, 10, usual.oversample),
+        generator=part.text("generator"),
+        validator=part.text("validator"),
+        plain=_flag(part, "plain", usual.plain),
+        blind=_flag(part, "blind", usual.blind),
+        same_provider=_flag(part, "same_provider", usual.same_provider),
+        probe=_flag(part, "probe", usual.probe),
+        reviewers=part.words("reviewers"),
+        share=_number(part, "share", 0, 1, usual.share),
+        overlap=part.number("overlap", 0, 1),
+        to=part.text("to"),
+        splits=_splits(part, "splits"),
+    )
+
+
+def _whole(part: Settings, key: str, low: int, high: int, default: int) -> int:
+    value = part.whole(key, low, high)
+    return default if value is None else value
+
+
+def _number(part: Settings, key: str, low: float, high: float, default: float) -> float:
+    value = part.number(key, low, high)
+    return default if value is None else value
+
+
+def _flag(part: Settings, key: str, default: bool) -> bool:
+    return part.flag(key) if key in part.values else default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClosedBookProbe:
+    """A recipe's key ``probe``: how models are asked without the text; all empty without it."""
+
+    prompt: str = ""
+    unknown: str = ""
+    """The word for not knowing."""
+    version: str = ""
+
+
+def _probe(part: Settings) -> _ClosedBookProbe:
     if not part.values:
-        return {}
+        return _ClosedBookProbe()
     part.check_keys(("unknown", "user"), ("unknown", "user"))
     unknown, user = part.text("unknown"), part.text("user")
     for needed in ("{question}", unknown):
         if needed not in user:
             raise part.problem(key="user", what=f"{needed} must stand in it")
-    return {"probe": user, "unknown": unknown, "probe_version": digest([unknown, user])}
+    version = digest([unknown, user])
+    return _ClosedBookProbe(prompt=user, unknown=unknown, version=version)
 
 
 def _patterns(part: Settings, key: str) -> Patterns:
