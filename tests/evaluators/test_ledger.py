@@ -23,8 +23,7 @@ from qagate.evaluators.ledger import (
     reply_store,
     sqlite,
 )
-from qagate.evaluators.ledger.rows import VARIABLE, checksum, seal
-from qagate.evaluators.text import canonical
+from qagate.evaluators.ledger.rows import VARIABLE
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
@@ -54,16 +53,6 @@ def test_the_first_reply_stands(place: LedgerPlace) -> None:
         assert ledger.get("other") == Reply(calls=(ToolCall(name="g", arguments="{}"),))
         assert ledger.get("unknown") is None
     assert count_calls(place) == 2
-
-
-def test_a_row_from_before_cached_tokens_were_counted_still_answers() -> None:
-    """A ledger that an earlier version filled is not asked anew: what it did not note is 0."""
-    sealed = seal(row(), 1.0)
-    older = {
-        k: v for k, v in json.loads(sealed.reply).items() if not k.startswith("cache_")
-    }
-    text = canonical(older)
-    assert sealed._replace(reply=text, checksum=checksum("k", text)).opened() == REPLY
 
 
 @tabled("damage")

@@ -530,14 +530,14 @@ def test_a_large_folder_is_refused(
     project: Project, monkeypatch: Patch, capsys: Captured
 ) -> None:
     """What is carried has a limit, what stays behind is not counted; without Ray, one line."""
-    monkeypatch.setattr(on_ray, "find_spec", lambda name: name)
+    monkeypatch.setattr("qagate.evaluators.optional.find_spec", str)
     monkeypatch.setattr(on_ray, "MOST_MB", 0)
     project.write(".git/objects", "x" * 1000)
     with pytest.raises(
         UsageError, match=r"more than 0 MB; .* left out already: '.git'"
     ):
         on_ray.main(["qa", "--on=ray"])
-    monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
+    monkeypatch.setattr("qagate.evaluators.optional.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="ray is not installed; pip install"):
         on_ray.main([f"{project.path}", "--on=ray"])
     assert capsys.readouterr().err == ""
