@@ -260,11 +260,19 @@ _Compared = tuple[str, frozenset[str], frozenset[str]]
 
 @cache
 def _labelled(language: str) -> tuple[tuple[str, _Compared], ...]:
-    """Return the bundled items of a language that measure judges, with their places."""
-    datasets = map(load_dataset, sorted(CASES.rglob(DATASET_FILE)))
-    slices = (one.slices.get(language) for one in datasets if not one.kind.answered)
-    cases = ((own.name, case) for own in slices if own for case in load_cases(own))
-    return tuple((f"{name} row {case.row}", _compared(case)) for name, case in cases)
+    """Return the bundled items of a language that measure judges, with their places.
+
+    Attacks are none of them: how a judge answers attacks decides on no other grade.
+    """
+    places: list[tuple[str, _Compared]] = []
+    for path in sorted(CASES.rglob(DATASET_FILE)):
+        dataset = load_dataset(path)
+        slice_ = dataset.slices.get(language)
+        if dataset.kind.answered or slice_ is None or slice_.attacks:
+            continue
+        for case in load_cases(slice_):
+            places.append((f"{slice_.name} row {case.row}", _compared(case)))
+    return tuple(places)
 
 
 def _compared(case: Case) -> _Compared:
