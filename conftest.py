@@ -1,3 +1,3 @@
 """Names the plugin; everything else is in it."""
 
-pytest_plugins = ("reports.plugin",)
+pytest_plugins = ("qagate.reports.plugin",)

@@ -2,9 +2,7 @@
 
 import sys
 
-from evaluators.command_line import PROGRAMS
-
-main = PROGRAMS["reports"].run
+from qagate.reports.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,7 +14,9 @@ __all__ = ["INI", "MODES", "MODULE", "ROOT", "Project", "item", "new_project"]
 
 pytest_plugins = ("pytester", "tests.support.places", "tests.support.postgres")
 
-with suppress(ImportError):  # for a mistyped path pytest loads this file in a user's environment
+with suppress(
+    ImportError
+):  # for a mistyped path pytest loads this file in a user's environment
     from hypothesis import settings
 
     # A busy machine is no reason to fail.
@@ -33,7 +35,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 def _no_keys_of_the_house() -> Iterator[None]:
     """Read no ``.env`` that happens to lie in the folder where the tests were started."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluators.models.spec.ENV_FILE", Path(os.devnull) / ".env")
+        patch.setattr(
+            "qagate.evaluators.models.spec.ENV_FILE", Path(os.devnull) / ".env"
+        )
         yield
 
 

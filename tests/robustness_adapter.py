@@ -8,10 +8,15 @@ from pathlib import Path
 # The kit loads this file by its path, from any folder.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from evaluators.core import Case, Reply, ToolCall
-from evaluators.judges.single import judge_messages
-from evaluators.replies.readers import Invalid, read_grade, read_rating, read_yes_no
-from evaluators.rubric import load_rubric
+from qagate.evaluators.core import Case, Reply, ToolCall
+from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.replies.readers import (
+    Invalid,
+    read_grade,
+    read_rating,
+    read_yes_no,
+)
+from qagate.evaluators.rubric import load_rubric
 from tests.support.robustness_load import load
 
 __all__ = [
@@ -54,12 +59,19 @@ def parse_yesno(reply: Mapping[str, object], lang: str) -> str:
     return "INVALID" if isinstance(verdict, Invalid) else verdict
 
 
-def build_judge_prompt(question: str, gold: str, predicted: str, lang: str) -> list[dict[str, str]]:
+def build_judge_prompt(
+    question: str, gold: str, predicted: str, lang: str
+) -> list[dict[str, str]]:
     """Return the chat messages that the three-label judge of this language is sent."""
     path = RUBRICS / f"simpleqa.{lang}.yaml"
     rubric = load_rubric(path if path.exists() else RUBRICS / "simpleqa.en.yaml")
     case = Case(
-        id="kit", dataset="simpleqa", language=lang, row=1, question=question, golds=(gold,)
+        id="kit",
+        dataset="simpleqa",
+        language=lang,
+        row=1,
+        question=question,
+        golds=(gold,),
     )
     messages = judge_messages(rubric, case, predicted)
     return [{"role": message.role, "content": message.content} for message in messages]
@@ -85,7 +97,11 @@ def reply_of(raw: Mapping[str, object]) -> Reply:
 
 
 def _dicts(value: object) -> list[dict[str, object]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+    return (
+        [entry for entry in value if isinstance(entry, dict)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _call(function: dict[str, object], key: str) -> ToolCall:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reports.plugin.options import read_words
+from qagate.reports.plugin.options import read_words
 from tests.support.loopback import Answer, Seen, loopback
 from tests.support.projects import ROOT
 
@@ -60,7 +60,9 @@ def load(name: str) -> dict[str, Any]:
 def merged(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
     """Return both, the second before the first, as ``extends`` and ``include`` have it."""
     both = {**first, **then}
-    deep = [k for k in first if isinstance(then.get(k), dict) and isinstance(first[k], dict)]
+    deep = [
+        k for k in first if isinstance(then.get(k), dict) and isinstance(first[k], dict)
+    ]
     return both | {key: merged(first[key], then[key]) for key in deep}
 
 
@@ -82,7 +84,9 @@ def evaluated(text: str, known: Mapping[str, Any]) -> Any:
 
 def decides(steps: Sequence[Any]) -> bool:
     """Return whether a job runs the command whose exit code is the verdict, by itself."""
-    commands = [str(step.get("run", "") if isinstance(step, dict) else step) for step in steps]
+    commands = [
+        str(step.get("run", "") if isinstance(step, dict) else step) for step in steps
+    ]
     deciding = [
         one
         for one in commands
@@ -100,7 +104,9 @@ def exit_code(script: str, **variables: str) -> int:
     ).returncode  # fmt: skip
 
 
-def github_runs(jobs: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def github_runs(
+    jobs: Mapping[str, Any], known: Mapping[str, Any]
+) -> Iterator[dict[str, str]]:
     """Yield each way in which a workflow's jobs may end at an event."""
     for ends in product(ENDS, repeat=len(jobs)):
         needs: dict[str, Any] = {}
@@ -108,20 +114,28 @@ def github_runs(jobs: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[d
             before = [needs[one]["result"] for one in [job.get("needs")] if one]
             condition = job.get("if", "")
             goes = "always()" in condition or set(before) <= {"success"}
-            runs = goes and (not condition or evaluated(condition, {"needs": needs, **known}))
+            runs = goes and (
+                not condition or evaluated(condition, {"needs": needs, **known})
+            )
             needs[name] = {"result": end if runs else "skipped"}
         yield {name: one["result"] for name, one in needs.items()}
 
 
 @pytest.mark.parametrize("event", GITHUB)
 @pytest.mark.parametrize("name", ["github-actions.yml", "github-shards.yml"])
-def test_githubs_last_job_is_green_only_if_the_gates_passed(name: str, event: str) -> None:
+def test_githubs_last_job_is_green_only_if_the_gates_passed(
+    name: str, event: str
+) -> None:
     """For any event and any end of each job; nothing may fail unseen."""
     jobs = load(name)["jobs"]
     assert "continue-on-error" not in (EXAMPLES / name).read_text(encoding="utf-8")
     (decider,) = (one for one, job in jobs.items() if decides(job["steps"]))
     gate = jobs["gate"]
-    assert (gate["name"], gate["if"], gate["needs"]) == ("Quality gate", "always()", decider)
+    assert (gate["name"], gate["if"], gate["needs"]) == (
+        "Quality gate",
+        "always()",
+        decider,
+    )
     ((variable, value),) = gate["steps"][0]["env"].items()
     given = GITHUB[event]
     if "event_name" not in given:
@@ -137,7 +151,9 @@ def test_githubs_last_job_is_green_only_if_the_gates_passed(name: str, event: st
     assert bool(greens) == (event not in ("fork", "dependabot", "fork deleted"))
 
 
-def gitlab_jobs(pipeline: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, Any]:
+def gitlab_jobs(
+    pipeline: Mapping[str, Any], variables: Mapping[str, str]
+) -> dict[str, Any]:
     """Return the jobs that a pipeline has with these variables, each with its ``when``."""
     found = {}
     for name, job in pipeline.items():
@@ -148,10 +164,13 @@ def gitlab_jobs(pipeline: Mapping[str, Any], variables: Mapping[str, str]) -> di
         if name.startswith(".") or not isinstance(job, dict):
             continue
         rules = [
-            pipeline[one[0]][one[1]][0] if isinstance(one, tuple) else one for one in whole["rules"]
+            pipeline[one[0]][one[1]][0] if isinstance(one, tuple) else one
+            for one in whole["rules"]
         ]
         for rule in rules:
-            text = re.sub(r"\$(\w+)", lambda one: repr(variables.get(one[1], one[1])), rule["if"])
+            text = re.sub(
+                r"\$(\w+)", lambda one: repr(variables.get(one[1], one[1])), rule["if"]
+            )
             if eval(text.replace("&&", " and ")):
                 found[name] = {**whole, "when": rule.get("when", "on_success")}
                 break
@@ -160,7 +179,9 @@ def gitlab_jobs(pipeline: Mapping[str, Any], variables: Mapping[str, str]) -> di
 
 @pytest.mark.parametrize("event", GITLAB)
 @pytest.mark.parametrize("name", ["gitlab-ci.yml", "gitlab-shards.yml"])
-def test_gitlabs_pipeline_is_green_only_if_the_gates_passed(name: str, event: str) -> None:
+def test_gitlabs_pipeline_is_green_only_if_the_gates_passed(
+    name: str, event: str
+) -> None:
     """Every event makes a job that fails or decides, and none that may fail unseen."""
     jobs = gitlab_jobs(load(name), GITLAB[event])
     assert jobs
@@ -180,9 +201,15 @@ def test_the_commands_are_ours(path: Path) -> None:
     """What the recipes give to pytest are options that there are, also for the last shard."""
     text = re.sub(r" \$\w*FRESH", " --fresh 0a1b", path.read_text(encoding="utf-8"))
     (command,) = re.findall(r"^ +pytest (.*\n.*)", text, re.M)
-    command = re.sub(r"\$(SHARD|CI_NODE_INDEX|CI_NODE_TOTAL)", "8", command).replace("last-", "a/")
-    command = command.replace("openai:", "recorded:").replace("recorded:NEW", "recorded")
-    options, others = read_words(shlex.split(command.replace("recorded:JUDGE", "lexical")), ROOT)
+    command = re.sub(r"\$(SHARD|CI_NODE_INDEX|CI_NODE_TOTAL)", "8", command).replace(
+        "last-", "a/"
+    )
+    command = command.replace("openai:", "recorded:").replace(
+        "recorded:NEW", "recorded"
+    )
+    options, others = read_words(
+        shlex.split(command.replace("recorded:JUDGE", "lexical")), ROOT
+    )
     assert others == ["-n", "8", "cases/"]
     assert options.fresh == "0a1b"
     assert (options.choice.shard is None) == ("shards" not in path.name)
@@ -193,7 +220,10 @@ def test_the_commands_are_ours(path: Path) -> None:
 )
 def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -> None:
     """The bot's own note alone is written anew, on any page, and no line of it is obeyed."""
-    forged = [{"id": n, "author": {"id": 8}, "body": "<!-- qa-summary -->"} for n in range(150)]
+    forged = [
+        {"id": n, "author": {"id": 8}, "body": "<!-- qa-summary -->"}
+        for n in range(150)
+    ]
     notes = [{**one, "author": {"id": 7 if one["id"] == own else 8}} for one in forged]
 
     def handle(seen: Seen) -> Answer:
@@ -201,7 +231,9 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
         found = re.search(r"\bpage=(\d+)", seen.path)
         page = int(found[1]) if found else 0
         said: object = notes[page * 100 - 100 : page * 100] if page else {"id": 7}
-        return Answer(status=200 if seen.headers["private-token"] == "t" else 401, body=said)
+        return Answer(
+            status=200 if seen.headers["private-token"] == "t" else 401, body=said
+        )
 
     (tmp_path / "reports" / "out").mkdir(parents=True)
     summary = tmp_path / "reports" / "out" / "summary.md"
@@ -225,7 +257,11 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
         path = f"/projects/1/merge_requests/2{asked[1]}"
         assert (last.method, last.path.partition("?")[0]) == (asked[0], path)
         assert last.body["body"].startswith("<!-- qa-summary -->\nFine\n")
-        assert not [line for line in last.body["body"].split("\n") if line.lstrip().startswith("/")]
+        assert not [
+            line
+            for line in last.body["body"].split("\n")
+            if line.lstrip().startswith("/")
+        ]
         count = server.count
         summary.unlink()
         summary.symlink_to("/proc/self/environ")

@@ -16,15 +16,15 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
-from cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
-from evaluators.answer_checks import METRICS as DEEPEVAL
-from evaluators.command_line import PROGRAMS
-from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
-from evaluators.statistics.metrics import METRICS, USAGE
-from reports.gates.decide import INCONCLUSIVE
-from reports.plugin.qagate import main
-from reports.run.report_folder import OTHERS, RUN_FILE
+from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
+from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
+from qagate.command import main
+from qagate.evaluators.answer_checks import METRICS as DEEPEVAL
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
+from qagate.evaluators.statistics.metrics import METRICS, USAGE
+from qagate.reports.gates.decide import INCONCLUSIVE
+from qagate.reports.run.report_folder import OTHERS, RUN_FILE
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import MODULE, ROOT, Project
@@ -37,7 +37,9 @@ NEW = "xx"  # in place of Czech: a language that nobody adds
 
 
 def blocks(recipe: str, language: str) -> list[str]:
-    (section,) = re.findall(rf"^## {re.escape(recipe)}\n(.*?)(?=^## )", TEXT, re.S | re.M)
+    (section,) = re.findall(
+        rf"^## {re.escape(recipe)}\n(.*?)(?=^## )", TEXT, re.S | re.M
+    )
     found = re.findall(rf"^ *```{language}\n(.*?)^ *```$", section, re.S | re.M)
     return [dedent(block) for block in found]
 
@@ -57,7 +59,11 @@ def letters(project: Project) -> Project:
         "kind: graded\nrubric: register\njudge: unmeasured\nlanguages:\n"
         "  en: {file: en.jsonl, gates: {correct: {min: 0.5}, share_informal: {max: 0.5}}}\n",
     )
-    row = {"question": "Write a letter.", "answer": "Any.", "predicted_answer": "Dear Sir"}
+    row = {
+        "question": "Write a letter.",
+        "answer": "Any.",
+        "predicted_answer": "Dear Sir",
+    }
     project.write("qa/letters/en.jsonl", json.dumps(row) + "\n")
     project.write("qa/letters/test_letters.py", MODULE.format(name="letters"))
     return project
@@ -74,17 +80,34 @@ def test_a_language(project: Project) -> None:
     declared = (folder / "dataset.yaml").read_text(encoding="utf-8")
     indented = "".join(f"  {line}\n" for line in addition.splitlines())
     project.write(
-        "qa/simpleqa/dataset.yaml", declared.replace("languages:\n", f"languages:\n{indented}", 1)
+        "qa/simpleqa/dataset.yaml",
+        declared.replace("languages:\n", f"languages:\n{indented}", 1),
     )
     for source, name in (
         (BUNDLED / "answer.en.yaml", "answer"),
         (RUBRICS / "simpleqa.en.yaml", ""),
     ):
-        text = source.read_text(encoding="utf-8").replace("language: en", f"language: {NEW}", 1)
+        text = source.read_text(encoding="utf-8").replace(
+            "language: en", f"language: {NEW}", 1
+        )
         project.write(f"qa/simpleqa/{name or 'simpleqa'}.{NEW}.yaml", text)
-    header = ("Question", "Answers", "Aliases", "Predicted answers", "topic", "answer_type")
+    header = (
+        "Question",
+        "Answers",
+        "Aliases",
+        "Predicted answers",
+        "topic",
+        "answer_type",
+    )
     with (folder / f"{NEW}.csv").open("w", encoding="utf-8", newline="") as file:
-        row = ("Ve kterém městě se narodil Franz Kafka?", "Praha", "", "Praha", "people", "place")
+        row = (
+            "Ve kterém městě se narodil Franz Kafka?",
+            "Praha",
+            "",
+            "Praha",
+            "people",
+            "place",
+        )
         csv.writer(file).writerows([header, row])
     done = project.run_in_process("qa/simpleqa", "--languages", NEW)
     assert done.ret == 0, done.stdout.str()
@@ -103,35 +126,52 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the tree with a data set (run once), a metric, a provider and a format."""
     home = tmp_path_factory.mktemp("tree")
-    for name in ("cases", "evaluators", "reports"):
-        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*cache__", "out"))
+    for name in ("qagate", "cases", "evaluators", "reports"):
+        shutil.copytree(
+            ROOT / name, home / name, ignore=shutil.ignore_patterns("*cache__", "out")
+        )
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, home)
     folder = home / "cases" / "folklore"
     folder.mkdir()
-    (declared,), (module,) = (blocks("A data set", language) for language in ("yaml", "python"))
+    (declared,), (module,) = (
+        blocks("A data set", language) for language in ("yaml", "python")
+    )
     (folder / "dataset.yaml").write_text(declared, encoding="utf-8")
     (folder / "test_folklore.py").write_text(module, encoding="utf-8")
     rows = "Question,Answers,Predicted answers\nКой победи трима вихри?,Крали Марко,Крали Марко\n"
     (folder / "bg.csv").write_text(rows, encoding="utf-8")
     (row,) = blocks("A metric", "python")
-    metrics = home / "evaluators" / "statistics" / "metrics.py"
-    edit(metrics, ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"))
+    metrics = home / "qagate" / "evaluators" / "statistics" / "metrics.py"
+    edit(
+        metrics,
+        ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"),
+    )
     acme = (
-        "from dataclasses import replace\n\nfrom evaluators.models import openai\n\n"
+        "from dataclasses import replace\n\nfrom qagate.evaluators.models import openai\n\n"
         'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'
     )
-    (home / "evaluators" / "models" / "acme.py").write_text(acme, encoding="utf-8")
+    (home / "qagate" / "evaluators" / "models" / "acme.py").write_text(
+        acme, encoding="utf-8"
+    )
     edit(
-        home / "evaluators" / "models" / "spec.py",
-        ("from evaluators.models import ", "from evaluators.models import acme\n"),
+        home / "qagate" / "evaluators" / "models" / "spec.py",
+        (
+            "from qagate.evaluators.models import ",
+            "from qagate.evaluators.models import acme\n",
+        ),
         ('    "openai": openai.ADAPTER,', '    "acme": acme.ADAPTER,\n'),
     )
     (written,) = blocks("A report format", "python")
-    (home / "reports" / "render" / "verdict.py").write_text(written, encoding="utf-8")
+    (home / "qagate" / "reports" / "render" / "verdict.py").write_text(
+        written, encoding="utf-8"
+    )
     edit(
-        home / "reports" / "render" / "writer.py",
-        ("from reports.render import ", "from reports.render import verdict\n"),
+        home / "qagate" / "reports" / "render" / "writer.py",
+        (
+            "from qagate.reports.render import ",
+            "from qagate.reports.render import verdict\n",
+        ),
         ("(GATES, junit)):", '("verdict.txt", verdict.render), '),
         ('    "html": (', '    "verdict": ("verdict.txt",),\n'),
     )
@@ -143,13 +183,19 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def followed(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", *words], cwd=home, capture_output=True, text=True, check=False
+        [sys.executable, "-m", *words],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def test_a_data_set(tree: Path) -> None:
     """Two files as they stand, the data, and both commands of the recipe; the gate decides."""
-    report = json.loads((tree / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
+    report = json.loads(
+        (tree / "reports" / "out" / "run.json").read_text(encoding="utf-8")
+    )
     assert [gate["state"] for gate in report["gates"]] == ["PASS"]
 
 
@@ -166,13 +212,20 @@ def test_a_metric(tree: Path) -> None:
 
 def test_a_provider(tree: Path) -> None:
     """One file and one row: its SPEC is known, and its own key is asked for."""
-    without = followed(tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=out2")
+    without = followed(
+        tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=out2"
+    )
     assert without.returncode == 4
     assert "ACME_API_KEY" in without.stderr
     prompt = tree / "cases" / "folklore" / "answer.bg.yaml"
     shutil.copy(BUNDLED / "answer.bg.yaml", prompt)
     with loopback() as server:
-        model = ("--model", f"acme:one@{server.url}/v1", "--gates=off", "--report-dir=asked")
+        model = (
+            "--model",
+            f"acme:one@{server.url}/v1",
+            "--gates=off",
+            "--report-dir=asked",
+        )
         done = followed(tree, "pytest", "cases/folklore", *model)
         assert server.count == 1
     assert done.returncode == 1, done.stdout
@@ -180,7 +233,9 @@ def test_a_provider(tree: Path) -> None:
 
 def test_a_report_format(tree: Path) -> None:
     """One file and two rows: a run writes it, and so does ``render``."""
-    assert (tree / "reports" / "out" / "verdict.txt").read_text(encoding="utf-8") == "PASS\n"
+    assert (tree / "reports" / "out" / "verdict.txt").read_text(
+        encoding="utf-8"
+    ) == "PASS\n"
     words = ("render", "reports/out", "--format", "verdict", "--to", "rendered")
     assert followed(tree, "reports", *words).returncode == 0
     assert (tree / "rendered" / "verdict.txt").read_text(encoding="utf-8") == "PASS\n"
@@ -204,16 +259,25 @@ def test_a_judge_of_rules(project: Project) -> None:
     (module,) = blocks("A judge of rules", "python")
     project.write("exact.py", module)
     project.dataset("capital", {"en": ["Sofia", "sofia"]})
-    assert project.run_in_process("qa", "--judge", "python:exact:Exact", "--gates=off").ret == 1
+    assert (
+        project.run_in_process("qa", "--judge", "python:exact:Exact", "--gates=off").ret
+        == 1
+    )
     assert [record["grade"] for record in project.records()] == ["CORRECT", "INCORRECT"]
 
 
 def paths() -> Iterator[str]:
-    documents = ("README.md", "cases/README.md", "evaluators/README.md", "reports/README.md")
+    documents = (
+        "README.md",
+        "cases/README.md",
+        "evaluators/README.md",
+        "reports/README.md",
+    )
     for name in (*documents, ".github/CONTRIBUTING.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         yield from re.findall(
-            r"`((?:cases|evaluators|reports|tests)/[\w./-]+\.(?:py|yaml|md))`", text
+            r"`((?:qagate|cases|evaluators|reports|tests)/[\w./-]+\.(?:py|yaml|md))`",
+            text,
         )
 
 
@@ -224,16 +288,29 @@ ADDED = ("cs", "bg", "acme", "folklore", "verdict")
 @pytest.mark.parametrize("name", sorted(set(paths())))
 def test_documents_name_files_that_exist(name: str) -> None:
     """A path in a document leads somewhere, unless a recipe adds it."""
-    assert any(re.search(rf"[/._]{word}[/._]", name) for word in ADDED) or (ROOT / name).is_file()
+    assert (
+        any(re.search(rf"[/._]{word}[/._]", name) for word in ADDED)
+        or (ROOT / name).is_file()
+    )
 
 
 @pytest.mark.parametrize("package", ["cases", "evaluators", "reports"])
 def test_a_folders_readme_maps_its_folders(package: str) -> None:
     """One line a sub-folder, no more and no fewer."""
     root = ROOT / package
-    text = (root / "README.md").read_text(encoding="utf-8").partition("\n## The folder\n")[2]
+    text = (
+        (root / "README.md")
+        .read_text(encoding="utf-8")
+        .partition("\n## The folder\n")[2]
+    )
     named = re.findall(r"^\| `([\w./]+)/` \|", text, re.M)
-    made = ("__pycache__", "out", "baselines", "calibrate", "attack")  # by runs, and with .previous
+    made = (
+        "__pycache__",
+        "out",
+        "baselines",
+        "calibrate",
+        "attack",
+    )  # by runs, and with .previous
     every = (path.name for path in root.iterdir() if path.is_dir())
     folders = {name for name in every if name.removesuffix(".previous") not in made}
     assert sorted(named) == sorted(folders)
@@ -245,7 +322,12 @@ COMMANDS = [
     for block in re.findall(r"^```sh\n(.*?)^```$", README, re.S | re.M)
     for line in block.splitlines()
 ]
-QAGATE = "import sys\nsys.path.insert(0, {home!r})\nfrom qagate import main\nsys.exit(main())\n"
+QAGATE = """\
+import sys
+sys.path.insert(0, {home!r})
+from qagate.command import main
+sys.exit(main())
+"""
 ROWS, LABELS = 400, 80
 
 
@@ -255,12 +337,16 @@ def answer(seen: Seen) -> Answer:
         asked = re.findall(r"Frage (\d+)", seen.prompt)
         return reply(seen, text=f"Nummer {asked[-1]}" if asked else "I do not know.")
     grade = "INCORRECT" if "Falsch" in seen.prompt else "CORRECT"
-    return reply(seen, arguments={"reason": "by its number", "grade": grade, "rating": 7})
+    return reply(
+        seen, arguments={"reason": "by its number", "grade": grade, "rating": 7}
+    )
 
 
 def fill(folder: Path) -> None:
     rows = "".join(f"Frage {n}?,Nummer {n}\n" for n in range(ROWS))
-    (folder / "folklore" / "de.csv").write_text(f"question,answer\n{rows}", encoding="utf-8")
+    (folder / "folklore" / "de.csv").write_text(
+        f"question,answer\n{rows}", encoding="utf-8"
+    )
     labels = "".join(
         f"Frage {n}?,Nummer {n},{text} {n},{label}\n"
         for n in range(LABELS)
@@ -273,16 +359,19 @@ def fill(folder: Path) -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """The repository as a fresh clone has it, and `qagate` as the install would put it."""
-    names = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    names = subprocess.check_output(
+        ["git", "ls-files", "-z"], cwd=ROOT, text=True
+    ).split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, tmp_path / name)
     home = tmp_path / ".venv" / "bin"
     home.mkdir(parents=True)
-    shutil.copyfile(ROOT / "reports" / "plugin" / "qagate.py", home / "qagate.py")
     script = home / "qagate"
-    script.write_text(f"#!{sys.executable}\n{QAGATE.format(home=str(home))}", encoding="utf-8")
+    script.write_text(
+        f"#!{sys.executable}\n{QAGATE.format(home=str(tmp_path))}", encoding="utf-8"
+    )
     script.chmod(0o755)
     return tmp_path
 
@@ -306,7 +395,11 @@ def test_every_command_of_the_readme_works(copy: Path) -> None:
         said = {command: run(copy, command) for command in COMMANDS}
     codes = {command: code for command, (code, _) in said.items()}
     assert {*codes.values()} <= {0, 6}, json.dumps(said, indent=1)
-    own = [command for command in COMMANDS if "qagate" in command and "install" not in command]
+    own = [
+        command
+        for command in COMMANDS
+        if "qagate" in command and "install" not in command
+    ]
     assert [codes[command] for command in own] == [0] * 6, json.dumps(said, indent=1)
     assert "(0 of" not in said[own[-1]][1] and "GATES PASS" in said[own[-1]][1]
 
@@ -318,9 +411,13 @@ def named(spec: str) -> str:
 
 def run(folder: Path, command: str) -> tuple[int, str]:
     """Return the exit code and the end of the output of one line."""
-    given = re.sub(r"-n \d", "-n 0", command.rpartition("&& ")[2]).replace("cases/", "cases/smoke")
+    given = re.sub(r"-n \d", "-n 0", command.rpartition("&& ")[2]).replace(
+        "cases/", "cases/smoke"
+    )
     given = given.replace("…", "k").replace(" tests/", " tests/test_ci_examples.py")
-    given = re.sub(r"(--(?:model|judge)) (\S+)", lambda m: f"{m[1]} {named(m[2])}", given)
+    given = re.sub(
+        r"(--(?:model|judge)) (\S+)", lambda m: f"{m[1]} {named(m[2])}", given
+    )
     if "--model" in given:
         given += " --models models.yaml"
     if given.endswith("--models models.yaml") and "folklore" in given:
@@ -334,8 +431,10 @@ def run(folder: Path, command: str) -> tuple[int, str]:
         ["sh", "-c", given],
         cwd=folder,
         env={
-            "PATH": os.pathsep.join([str(bin_), str(Path(sys.executable).parent), os.defpath]),
-            "PYTHONPATH": str(bin_),
+            "PATH": os.pathsep.join(
+                [str(bin_), str(Path(sys.executable).parent), os.defpath]
+            ),
+            "PYTHONPATH": str(folder),
             "HOME": str(folder),
         },
         capture_output=True,
@@ -360,7 +459,9 @@ REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 def section(title: str) -> str:
-    (text,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", REFERENCE, re.S | re.M)
+    (text,) = re.findall(
+        rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", REFERENCE, re.S | re.M
+    )
     return str(text)
 
 
@@ -381,15 +482,30 @@ def test_the_reference_lists_every_option(pytestconfig: pytest.Config) -> None:
     """Each option of our group has a line, and no line is about an option that went."""
     parser = pytestconfig._parser  # pytest has no public list of options
     group = next(group for group in parser._groups if group.name == "qa")
-    shown = (option for option in group.options if option.attrs().get("help") != SUPPRESS)
-    options = {name for option in shown for name in option.names()}
+    shown = (
+        option for option in group.options if option.attrs().get("help") != SUPPRESS
+    )
+    options = {
+        name
+        for option in shown
+        for name in option.names()
+        if not name.startswith("--qa-")
+    }
     assert set(re.findall(r"`(--[\w-]+)", section("Options"))) == options
 
 
 def test_the_reference_shows_every_key() -> None:
     """Of a data set, a gates file and a models file by example; and each metric."""
     gates = {*BAR_KEYS, *CHANGE_KEYS, "pool"}
-    inner = {*LABEL_KEYS, *GEVAL_KEYS, *CHECK_KEYS, "limit", "seed", "waive", "difficulty_date"}
+    inner = {
+        *LABEL_KEYS,
+        *GEVAL_KEYS,
+        *CHECK_KEYS,
+        "limit",
+        "seed",
+        "waive",
+        "difficulty_date",
+    }
     known = {*DATASET_KEYS, *LANGUAGE_KEYS, *gates, *inner}
     assert known <= set(re.findall(r"[a-z_]+(?=:)", section("dataset.yaml")))
     assert {*DATASET_KEYS, *LANGUAGE_KEYS} <= examples("dataset.yaml")
@@ -404,8 +520,14 @@ def test_the_reference_shows_every_key() -> None:
 
 def test_the_reference_lists_every_command_with_its_options(capsys: Captured) -> None:
     """A row is about real commands and names their options; help also says the exit codes."""
-    rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]
-    cells = {name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)}
+    rows = [
+        re.split(r" ?\| ?", line)[1:4]
+        for line in section("Commands").splitlines()[4:]
+        if line
+    ]
+    cells = {
+        name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)
+    }
     known = {name for program in PROGRAMS.values() for name in program.commands}
     assert cells.keys() == {*known, *STEPS[1:]}
     for name in sorted(known - {"run"}):  # pytest's own help
@@ -415,9 +537,15 @@ def test_the_reference_lists_every_command_with_its_options(capsys: Captured) ->
                 main([name, *filter(None, [step]), "--help"])
             text = capsys.readouterr().out
             assert ended.value.code == 0 and "exit codes" in text, name
-            assert text.startswith(f"usage: qagate {' '.join([name, step])}".rstrip()), name
+            assert text.startswith(
+                f"usage: qagate {' '.join([name, step])}".rstrip()
+            ), name
             helped |= set(re.findall(r"^ +(--[a-z0-9-]+)", text, re.M))
-        of_runs = {"--limit", "--report-dir", "--judge"} if "of `run`" in cells[name] else set()
+        of_runs = (
+            {"--limit", "--report-dir", "--judge"}
+            if "of `run`" in cells[name]
+            else set()
+        )
         assert set(re.findall(r"--[a-z0-9-]+", cells[name])) == helped - of_runs, name
 
 
@@ -425,25 +553,35 @@ def test_the_reference_lists_every_file_and_exit_code() -> None:
     """Those that a report has, and those that a session can end with."""
     files = section("Files of a report")
     assert [
-        name for name in (*OTHERS, RUN_FILE) if f"`{name}`" not in files + section("Commands")
+        name
+        for name in (*OTHERS, RUN_FILE)
+        if f"`{name}`" not in files + section("Commands")
     ] == []
     codes = re.findall(r"^\| (\d) \|", section("Exit codes"), re.M)
-    assert list(map(int, codes)) == sorted({int(one) for one in range(INCONCLUSIVE + 1)})
+    assert list(map(int, codes)) == sorted(
+        {int(one) for one in range(INCONCLUSIVE + 1)}
+    )
 
 
 def slug(heading: str) -> str:
     return re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_links_lead_somewhere(path: Path) -> None:
     """A link names a file that is there, and an anchor that is a heading of it."""
-    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+    text = re.sub(
+        r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.S | re.M
+    )
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         name, _, anchor = link.partition("#")
         target = (path.parent / name).resolve() if name else path
         assert target.exists(), link
         headings = (
-            re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.M) if anchor else ()
+            re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.M)
+            if anchor
+            else ()
         )
         assert not anchor or anchor in {slug(heading) for heading in headings}, link

@@ -18,7 +18,9 @@ def test_the_kit_finds_no_attack_that_works() -> None:
         [sys.executable, kit, "attacks", ADAPTER], capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
-    assert "prompt frame: " in done.stdout, done.stdout + done.stderr  # the kit ran to its end
+    assert "prompt frame: " in done.stdout, (
+        done.stdout + done.stderr
+    )  # the kit ran to its end
     failed = [line for line in done.stdout.splitlines() if "FAIL" in line]
     # Every < of a slot is escaped as JSON may escape it; the kit wants this one as it stands.
     assert all("| va43 |" in line for line in failed), done.stdout + done.stderr
@@ -36,4 +38,10 @@ def test_hostile_answers_each_have_a_case_in_every_xml_file(tmp_path: Path) -> N
         tree = ET.fromstring((tmp_path / name).read_bytes())
         assert len(list(tree.iter("testcase"))) == len(rows)
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"run.json", "records.jsonl", "report.html", "summary.md", "terminal.log"} <= names
+    assert {
+        "run.json",
+        "records.jsonl",
+        "report.html",
+        "summary.md",
+        "terminal.log",
+    } <= names

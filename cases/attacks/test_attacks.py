@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluators.core import Case, Outcome
+from qagate.evaluators.core import Case, Outcome
 
 
 @pytest.mark.qa("attacks")

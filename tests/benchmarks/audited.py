@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.statistics.betting import Observations, first_above
+from qagate.evaluators.statistics.betting import Observations, first_above
 from tests.benchmarks.common import SEED, Array, percent, show
 
 ITEMS = 1000
@@ -76,7 +76,9 @@ class Looks(NamedTuple):
     """The plain mean of each round."""
 
 
-def looks_of(one: Situation, rounds: int, random: np.random.Generator) -> Iterator[Looks]:
+def looks_of(
+    one: Situation, rounds: int, random: np.random.Generator
+) -> Iterator[Looks]:
     """Yield what people find who look where each plan sends them, one plan after the other."""
     shape, facts = (rounds, ITEMS), (rounds, ITEMS // one.size)
     # Of a fact: same text, then broke, then unchanged, then fixed.
@@ -89,7 +91,10 @@ def looks_of(one: Situation, rounds: int, random: np.random.Generator) -> Iterat
     slips = random.random(shape) >= one.quality - np.where(new, 0.0, one.fooled)
     judged_old = old ^ (random.random(shape) >= one.quality)
     flipped = ~same & (judged_old != new ^ slips)
-    drawn, chance = random.random(shape), np.zeros(shape)  # the same numbers for every plan
+    drawn, chance = (
+        random.random(shape),
+        np.zeros(shape),
+    )  # the same numbers for every plan
     truth = new.astype(np.float64) - old
     for plan, share in enumerate(one.shares, start=1):
         sees = flipped & (plan == len(one.shares) or not one.blind)
@@ -114,19 +119,31 @@ class Outcome(NamedTuple):
     """How far the last estimate is from the plain mean: on average, and at most."""
 
 
-def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Generator) -> Outcome:
+def outcome_of(
+    one: Situation, margin: float, rounds: int, random: np.random.Generator
+) -> Outcome:
     """Return how the gate of this margin ends."""
     sizes = np.full(ITEMS // one.size, float(one.size))
-    passed, counts, off = np.zeros(rounds, dtype=bool), np.zeros(rounds), np.zeros(rounds)
+    passed, counts, off = (
+        np.zeros(rounds, dtype=bool),
+        np.zeros(rounds),
+        np.zeros(rounds),
+    )
     for looks in looks_of(one, rounds, random):
         seen = (
-            Observations(totals=row, sizes=sizes, bound=1 / looks.share, largest=one.size)
+            Observations(
+                totals=row, sizes=sizes, bound=1 / looks.share, largest=one.size
+            )
             for row in looks.values
         )
-        ends = np.array([first_above(row, -margin) for row in seen])  # infinity for never
+        ends = np.array(
+            [first_above(row, -margin) for row in seen]
+        )  # infinity for never
         passed |= np.isfinite(ends)
         last = np.minimum(ends, looks.looked.shape[1]).astype(int)
-        counts = np.array([row[:end].sum() for row, end in zip(looks.looked, last, strict=True)])
+        counts = np.array(
+            [row[:end].sum() for row, end in zip(looks.looked, last, strict=True)]
+        )
         off = looks.values.sum(axis=1) / ITEMS - looks.truth
     most = (float(off.mean()), float(np.abs(off).max()))
     return Outcome(float(passed.mean()), float(np.median(counts)), most)
@@ -134,17 +151,36 @@ def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Gen
 
 def lines(rounds: int) -> Iterator[str]:
     random = np.random.default_rng(SEED)
-    names = ("margin", "judge", "fooled", "shares", "a fact", "worse by margin", "unchanged")
+    names = (
+        "margin",
+        "judge",
+        "fooled",
+        "shares",
+        "a fact",
+        "worse by margin",
+        "unchanged",
+    )
     heads = (*names, "pairs looked at (median)", "off, mean", "off, most")
     yield f"seed {SEED}, {rounds:,} rounds of {ITEMS:,} items; passes in percent"
     yield "  ".join(heads)
     for margin in MARGINS:
         for judge in (*JUDGES, *LINKED, *CHANGED):
             worse = replace(judge, drop=margin)
-            wrong, power = (outcome_of(one, margin, rounds, random) for one in (worse, judge))
+            wrong, power = (
+                outcome_of(one, margin, rounds, random) for one in (worse, judge)
+            )
             shares = " then ".join(f"{share:g}" for share in judge.shares)
-            cells = (f"{margin:.2f}", f"{judge.quality:.2f}", f"{judge.fooled:.2f}", shares)
-            found = (*percent(wrong.passed), f"{100 * power.passed:.1f}", f"{power.looked:.0f}")
+            cells = (
+                f"{margin:.2f}",
+                f"{judge.quality:.2f}",
+                f"{judge.fooled:.2f}",
+                shares,
+            )
+            found = (
+                *percent(wrong.passed),
+                f"{100 * power.passed:.1f}",
+                f"{power.looked:.0f}",
+            )
             off = (f"{value:.5f}" for value in power.off)
             texts = zip(heads, (*cells, f"{judge.size}", *found, *off), strict=True)
             yield "  ".join(f"{text:>{len(head)}}" for head, text in texts)

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from evaluators.statistics.intervals import clustered_rate
-from reports.compare.pairs import difference_of
+from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from qagate.evaluators.statistics.intervals import clustered_rate
+from qagate.reports.compare.pairs import difference_of
 from tests.benchmarks.common import SEED, show
 
 Labels = npt.NDArray[np.int64]
@@ -44,19 +44,29 @@ class Held(NamedTuple):
 
 
 def changes(
-    random: np.random.Generator, way: str, discordance: float, correlation: float, facts: int
+    random: np.random.Generator,
+    way: str,
+    discordance: float,
+    correlation: float,
+    facts: int,
 ) -> Labels:
     """Return the change of every fact (row) in every language: 1 fixed, -1 broke, 0 neither."""
     chances = ((discordance - MARGIN) / 2, (discordance + MARGIN) / 2, 1 - discordance)
     own = random.choice((1, -1, 0), p=chances, size=(facts, LANGUAGES))
     shared = random.choice((1, -1, 0), p=chances, size=(facts, 1))
     if way == "copied":
-        return np.where(random.random((facts, LANGUAGES)) < correlation**0.5, shared, own)
+        return np.where(
+            random.random((facts, LANGUAGES)) < correlation**0.5, shared, own
+        )
     return np.where(random.random((facts, 1)) < correlation, shared, own)
 
 
 def gate(
-    way: str, discordance: float, correlation: float, rounds: int = ROUNDS, facts: int = FACTS
+    way: str,
+    discordance: float,
+    correlation: float,
+    rounds: int = ROUNDS,
+    facts: int = FACTS,
 ) -> Held:
     """Return how often the pooled difference's interval holds, and a drop gate passes wrongly."""
     random = np.random.default_rng(SEED)
@@ -69,7 +79,9 @@ def gate(
     return Held(coverage=held / rounds, wrong_pass=passed / rounds)
 
 
-def rate_coverage(rate: float, correlation: float, questions: int, rounds: int = ROUNDS) -> Held:
+def rate_coverage(
+    rate: float, correlation: float, questions: int, rounds: int = ROUNDS
+) -> Held:
     """Return how often the interval of the share of right answers holds."""
     random = np.random.default_rng(SEED)
     ones, sizes = np.ones(FACTS), np.full(FACTS, float(questions))
@@ -99,7 +111,9 @@ class Panel(NamedTuple):
 
         def judged(times: int) -> Labels:
             size = (items, times, self.judges)
-            truth = random.choice(len(self.shares), p=self.shares, size=(items, times, 1))
+            truth = random.choice(
+                len(self.shares), p=self.shares, size=(items, times, 1)
+            )
             guess = random.choice(len(self.shares), p=self.shares, size=size)
             return np.where(random.random(size) < self.skill, truth, guess)
 
@@ -140,12 +154,16 @@ def lines(rounds: int) -> Iterator[str]:
     yield "wrong PASS | coverage of the 95 % interval"
     yield "correlation within a fact:  " + "".join(f"{c:>14g}" for c in CORRELATIONS)
     for way, discordance in product(WAYS, DISCORDANCES):
-        found = [gate(way, discordance, correlation, rounds) for correlation in CORRELATIONS]
+        found = [
+            gate(way, discordance, correlation, rounds) for correlation in CORRELATIONS
+        ]
         cells = "".join(f"{one.wrong_pass:>7.3f} |{one.coverage:.3f}" for one in found)
         yield f"{way}, {discordance:.0%} of the pairs differ{cells}"
     yield f"{FACTS} passages with several questions: coverage of the share of right answers"
     for rate, questions in product(RATES, (3, 5)):
-        held = [rate_coverage(rate, one, questions, rounds).coverage for one in CORRELATIONS]
+        held = [
+            rate_coverage(rate, one, questions, rounds).coverage for one in CORRELATIONS
+        ]
         yield f"{questions} each, {rate:g} right: {'  '.join(f'{one:.3f}' for one in held)}"
     yield f"{ITEMS} items judged again and again: coverage of kappa (2 judges) and alpha (3)"
     for panel, repeats in product(PANELS, (3, 5)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
@@ -18,7 +18,9 @@ SEED = 20261122
 def show(lines: Callable[[int], Iterable[str]], rounds: int) -> None:
     """Print a benchmark's lines as they come."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
-    parser.add_argument("rounds", type=int, nargs="?", default=rounds, help=f"by default {rounds}")
+    parser.add_argument(
+        "rounds", type=int, nargs="?", default=rounds, help=f"by default {rounds}"
+    )
     for line in lines(parser.parse_args().rounds):
         say(sys.stdout, line)
 

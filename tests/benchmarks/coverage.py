@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multinomial
 
-from evaluators.output import aligned_table
-from evaluators.statistics.intervals import Z95
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.intervals import Z95
 from tests.benchmarks.common import Array, percent, show
 
 RATES = tuple(round(0.05 * step, 2) for step in range(1, 20))
@@ -53,8 +53,12 @@ class Cell(NamedTuple):
         return fixed >= 0 and broke >= 0 and fixed + broke <= 1
 
 
-def grid(sizes: tuple[int, ...] = SIZES, differences: tuple[float, ...] = (0.0,)) -> Iterator[Cell]:
-    for n, difference, rate, correlation in product(sizes, differences, RATES, CORRELATIONS):
+def grid(
+    sizes: tuple[int, ...] = SIZES, differences: tuple[float, ...] = (0.0,)
+) -> Iterator[Cell]:
+    for n, difference, rate, correlation in product(
+        sizes, differences, RATES, CORRELATIONS
+    ):
         cell = Cell(n, rate, correlation, difference)
         if cell.possible:
             yield cell
@@ -66,7 +70,10 @@ def outcomes(cell: Cell) -> tuple[Array, Array, Array]:
 
     def window(rate: float) -> Array:
         centre, reach = n * rate, TAIL * math.sqrt(n * rate * (1 - rate)) + 10
-        low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))
+        low, high = (
+            max(0, math.floor(centre - reach)),
+            min(n, math.ceil(centre + reach)),
+        )
         return np.arange(low, high + 1, dtype=np.float64)
 
     fixed, broke = np.meshgrid(window(fixed_rate), window(broke_rate))
@@ -86,7 +93,9 @@ def scores(fixed: Array, broke: Array, n: int, delta: float | Array) -> Array:
     excess = fixed - broke - n * delta
     with np.errstate(divide="ignore", invalid="ignore"):
         found = excess / np.sqrt(variance)
-    return np.where(variance > 0, found, np.where(excess == 0, 0.0, np.copysign(np.inf, excess)))
+    return np.where(
+        variance > 0, found, np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
+    )
 
 
 def coverage(cell: Cell) -> float:
@@ -118,14 +127,25 @@ def lines(_: int) -> Iterator[str]:
     rows: list[Sequence[str]] = [("pairs", "cells", "mean", "lowest", "highest")]
     for n in SIZES:
         found = np.array([coverage(cell) for cell in grid((n,), (0.0, -0.05, -0.1))])
-        rows.append((f"{n}", f"{len(found)}", *percent(found.mean(), found.min(), found.max())))
+        rows.append(
+            (f"{n}", f"{len(found)}", *percent(found.mean(), found.min(), found.max()))
+        )
     yield from ("coverage of Tango's 95 % interval", *aligned_table(rows), "")
     rows = [("margin", "cells", "mean", "highest", "fail: margin", "fail: zero")]
     for margin in MARGINS:
         rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))])
         cells = list(grid(SIZES, (-margin / 2,)))
-        wrong = [max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)]
-        rows.append((f"{margin:.2f}", f"{len(rates)}", *percent(rates.mean(), rates.max(), *wrong)))
+        wrong = [
+            max(wrong_fail(one, margin, zero=rule) for one in cells)
+            for rule in (False, True)
+        ]
+        rows.append(
+            (
+                f"{margin:.2f}",
+                f"{len(rates)}",
+                *percent(rates.mean(), rates.max(), *wrong),
+            )
+        )
     yield "a model worse by the margin passes; at most, one worse by half of it fails"
     yield from aligned_table(rows)
 

@@ -14,16 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.dataset import Fail, Threshold
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import KINDS
-from evaluators.statistics.count_table import CountTable
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import METRICS
-from reports.compare.differences import PairCounts
-from reports.compare.pairs import difference_of
-from reports.gates.change import ChangeEvidence
-from reports.run.report import GateState
+from qagate.cases.dataset import Fail, Threshold
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import KINDS
+from qagate.evaluators.statistics.count_table import CountTable
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.metrics import METRICS
+from qagate.reports.compare.differences import PairCounts
+from qagate.reports.compare.pairs import difference_of
+from qagate.reports.gates.change import ChangeEvidence
+from qagate.reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
 
 SIZES = (60, 120, 240)
@@ -74,12 +74,16 @@ class Situation(NamedTuple):
         patterns[every, 0, golds, olds] = 1
         patterns[every, 1, golds, news] = 1
         labels, outcomes = KINDS[self.kind].axes(GRADES, (), ())
-        table = CountTable(counts=patterns, golds=labels, outcomes=outcomes, scores=SCORES)
+        table = CountTable(
+            counts=patterns, golds=labels, outcomes=outcomes, scores=SCORES
+        )
         clusters = counts[seen].astype(np.float64)
         return PairCounts(kind=self.kind, patterns=table, clusters=clusters, pairs=n)
 
 
-def _joint(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]], alike: float) -> Array:
+def _joint(
+    old: Sequence[Sequence[float]], new: Sequence[Sequence[float]], alike: float
+) -> Array:
     """Return probabilities with these margins, gold by gold; ``alike`` is the share kept alike."""
     tables = []
     for before, after in zip(np.array(old, float), np.array(new, float), strict=True):
@@ -88,7 +92,8 @@ def _joint(old: Sequence[Sequence[float]], new: Sequence[Sequence[float]], alike
         lost, gained = before - same, after - same
         moved = np.outer(lost, gained) / lost.sum() if lost.sum() > 1e-12 else 0.0
         tables.append(
-            alike * (np.diag(same) + moved) + (1 - alike) * np.outer(before, after) / whole
+            alike * (np.diag(same) + moved)
+            + (1 - alike) * np.outer(before, after) / whole
         )
     found: Array = np.array(tables) / np.sum(tables)
     return found
@@ -144,7 +149,9 @@ class Rates:
             double = 2 * abs(truth)
             self.wrong_pass += verdict(found, metric, truth, abs(truth)) == "PASS"
             self.wrong_fail += verdict(found, metric, truth, double) == "FAIL"
-            self.wrong_fail_zero += verdict(found, metric, truth, double, "zero") == "FAIL"
+            self.wrong_fail_zero += (
+                verdict(found, metric, truth, double, "zero") == "FAIL"
+            )
 
 
 def difference(counts: PairCounts, metric: str) -> Estimate:
@@ -152,7 +159,10 @@ def difference(counts: PairCounts, metric: str) -> Estimate:
     row = METRICS[counts.kind][metric]
     if not row.every_item:
         return counts.difference(row)
-    runs = (replace(counts.patterns, counts=counts.patterns.counts[:, run]) for run in (0, 1))
+    runs = (
+        replace(counts.patterns, counts=counts.patterns.counts[:, run])
+        for run in (0, 1)
+    )
     old, new = (row.parts(run)[0] for run in runs)
     changes = np.repeat((new - old).astype(int), counts.clusters.astype(int))
     return difference_of([[change] for change in changes.tolist()]).estimate
@@ -163,7 +173,9 @@ def verdict(
 ) -> GateState:
     """Return the verdict of a gate on the direction in which the truth is worse."""
     measure = "drop" if truth < 0 else "rise"
-    rule = Threshold(measure=measure, of=metric, max=margin, evidence="confident", fail=fail)
+    rule = Threshold(
+        measure=measure, of=metric, max=margin, evidence="confident", fail=fail
+    )
     shown = ChangeEvidence(threshold=rule, sides=(), seen=found, extremes=(found,))
     return shown.state(shown.p_value())
 

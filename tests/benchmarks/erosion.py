@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.statistics.paired import tango
+from qagate.evaluators.statistics.paired import tango
 from tests.benchmarks.common import SEED, show
 
 Flags = npt.NDArray[np.bool_]
@@ -61,7 +61,9 @@ def erode(setting: Setting, histories: int) -> Erosion:
         before, rate = now, rate - setting.loss
     moving, anchored = np.array(found).transpose(1, 0, 2)
     both = (moving & anchored).all(axis=0)
-    return Erosion(float(moving.mean()), float(moving.all(axis=0).mean()), float(both.mean()))
+    return Erosion(
+        float(moving.mean()), float(moving.all(axis=0).mean()), float(both.mean())
+    )
 
 
 @cache

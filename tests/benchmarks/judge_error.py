@@ -15,13 +15,18 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.output import aligned_table
-from evaluators.statistics.count_table import CountTable, Separation, class_rates, youden_interval
-from evaluators.statistics.intervals import Z95, Estimate
-from evaluators.statistics.metrics import YOUDEN
-from reports.judge.judging import expected_scale
-from reports.run.evidence import Calibration
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.count_table import (
+    CountTable,
+    Separation,
+    class_rates,
+    youden_interval,
+)
+from qagate.evaluators.statistics.intervals import Z95, Estimate
+from qagate.evaluators.statistics.metrics import YOUDEN
+from qagate.reports.judge.judging import expected_scale
+from qagate.reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show
 from tests.benchmarks.coverage import scores
 from tests.support.made_records import make_slice
@@ -55,26 +60,39 @@ class Situation:
     others: float = 0.0
 
 
-def observed(one: Situation, rounds: int, random: np.random.Generator) -> tuple[Array, Array]:
+def observed(
+    one: Situation, rounds: int, random: np.random.Generator
+) -> tuple[Array, Array]:
     """Return how many items the judge says were fixed, and broke, in each round."""
     fixed, broke = (one.discordance - one.drop) / 2, (one.discordance + one.drop) / 2
     truth = [fixed, broke, OLD_RATE - broke, 1 - OLD_RATE - fixed]
     counts = random.multinomial(one.n, truth, size=rounds)
     seen_fixed, seen_broke = np.zeros(rounds), np.zeros(rounds)
     for place, (old, new) in enumerate([(0, 1), (1, 0), (1, 1), (0, 0)]):
-        says_old, says_new = (one.quality if right else 1 - one.quality for right in (old, new))
+        says_old, says_new = (
+            one.quality if right else 1 - one.quality for right in (old, new)
+        )
         chances = [(1 - says_old) * says_new, says_old * (1 - says_new)]
-        said = random.multinomial(counts[:, place], [*chances, max(0.0, 1 - sum(chances))])
+        said = random.multinomial(
+            counts[:, place], [*chances, max(0.0, 1 - sum(chances))]
+        )
         seen_fixed, seen_broke = seen_fixed + said[:, 0], seen_broke + said[:, 1]
     return seen_fixed, seen_broke
 
 
 def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
     """Return the lower end of the interval of J in each round, from fresh labels."""
-    judges = [(one.quality, one.labels), *([(one.others, OTHERS)] if one.others else [])]
-    hits = [random.binomial(n, rate, size=rounds) for rate, labels in judges for n in labels]
+    judges = [
+        (one.quality, one.labels),
+        *([(one.others, OTHERS)] if one.others else []),
+    ]
+    hits = [
+        random.binomial(n, rate, size=rounds) for rate, labels in judges for n in labels
+    ]
     distinct, places = np.unique(np.stack(hits, axis=-1), axis=0, return_inverse=True)
-    lows = np.array([low_of([int(number) for number in row], one.labels) for row in distinct])
+    lows = np.array(
+        [low_of([int(number) for number in row], one.labels) for row in distinct]
+    )
     return lows[places.reshape(-1)]
 
 
@@ -99,7 +117,9 @@ def low_of(hits: Sequence[int], labels: tuple[int, int]) -> float:
 def separation(hits: tuple[int, int], labels: tuple[int, int]) -> Separation:
     """Return J and its rates where so many labels of either class were judged right."""
     (right, wrong), (passed, refused) = labels, hits
-    cells = np.array([passed, right - passed, wrong - refused, refused], dtype=np.float64)
+    cells = np.array(
+        [passed, right - passed, wrong - refused, refused], dtype=np.float64
+    )
     names = (CORRECT, INCORRECT)
     table = CountTable(counts=np.eye(4).reshape(4, 2, 2), golds=names, outcomes=names)
     value = sum(hit / n for hit, n in zip(hits, labels, strict=True)) - 1
@@ -117,10 +137,14 @@ def is_shown_within(
     return (scores(fixed, broke, n, -margin * np.maximum(low, 0.0)) > Z95) & (low > 0)
 
 
-def pass_rates(one: Situation, rounds: int, random: np.random.Generator) -> tuple[float, float]:
+def pass_rates(
+    one: Situation, rounds: int, random: np.random.Generator
+) -> tuple[float, float]:
     """Return how often the gate passes: on the judge's scale, and as if the judge never erred."""
     fixed, broke = observed(one, rounds, random)
-    scaled = is_shown_within(one.margin, fixed, broke, one.n, lowest_j(one, rounds, random))
+    scaled = is_shown_within(
+        one.margin, fixed, broke, one.n, lowest_j(one, rounds, random)
+    )
     plain = scores(fixed, broke, one.n, -one.margin) > Z95
     return float(scaled.mean()), float(plain.mean())
 
@@ -130,24 +154,43 @@ def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
     for margin, n, labels, quality in product(MARGINS, sizes, LABELS, QUALITIES):
         yield Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
     for margin, n, (quality, others, labels) in product(MARGINS, sizes, BORROWED):
-        worse = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
+        worse = Situation(
+            quality=quality, n=n, margin=margin, labels=labels, drop=margin
+        )
         yield replace(worse, others=others)
 
 
 def lines(rounds: int) -> Iterator[str]:
     """Yield how often a model worse by the margin passes, and an unchanged one."""
     random = np.random.default_rng(SEED)
-    head = ("margin", "items", "labels", "judge", "others", "worse by margin", "unchanged")
+    head = (
+        "margin",
+        "items",
+        "labels",
+        "judge",
+        "others",
+        "worse by margin",
+        "unchanged",
+    )
     rows: list[Sequence[str]] = [head]
     highest = 0.0
     for one in grid():
-        passed = [pass_rates(each, rounds, random) for each in (one, replace(one, drop=0.0))]
+        passed = [
+            pass_rates(each, rounds, random) for each in (one, replace(one, drop=0.0))
+        ]
         highest = max(highest, passed[0][0])
-        labels, others = "+".join(map(str, one.labels)), f"{one.others:.2f}" if one.others else ""
-        figures = (f"{100 * scaled:.2f} ({100 * plain:.2f})" for scaled, plain in passed)
+        labels, others = (
+            "+".join(map(str, one.labels)),
+            f"{one.others:.2f}" if one.others else "",
+        )
+        figures = (
+            f"{100 * scaled:.2f} ({100 * plain:.2f})" for scaled, plain in passed
+        )
         place = (f"{one.margin:.2f}", f"{one.n}", labels, f"{one.quality:.2f}", others)
         rows.append((*place, *figures))
-    said = f"seed {SEED}, {rounds:,} rounds a row; passes in percent, on the judge's scale"
+    said = (
+        f"seed {SEED}, {rounds:,} rounds a row; passes in percent, on the judge's scale"
+    )
     yield from (f"{said} (as if it never erred)", *aligned_table(rows))
     yield f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %"
 

@@ -12,10 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.output import aligned_table
-from evaluators.statistics.count_table import CountTable, class_rates, youden_interval
-from evaluators.statistics.intervals import corrected_rate
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.output import aligned_table
+from qagate.evaluators.statistics.count_table import (
+    CountTable,
+    class_rates,
+    youden_interval,
+)
+from qagate.evaluators.statistics.intervals import corrected_rate
 from tests.benchmarks.common import SEED, Array, percent, show
 
 NAMES = (CORRECT, INCORRECT)
@@ -56,11 +60,15 @@ def labelled(one: Situation, random: np.random.Generator) -> Array:
     luck = np.where(random.random(n) < one.correlation**0.5, shared, random.random(n))
     is_hit = luck < np.where(right, *one.judge)
     counts = np.zeros((questions[-1] + 1, 2, 2))
-    np.add.at(counts, (questions, 1 - right.astype(int), (right != is_hit).astype(int)), 1)
+    np.add.at(
+        counts, (questions, 1 - right.astype(int), (right != is_hit).astype(int)), 1
+    )
     return counts
 
 
-def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240) -> Held:
+def held(
+    one: Situation, rounds: int, random: np.random.Generator, n: int = 240
+) -> Held:
     """Return how often the figures from fresh labels hold; ``n`` other answers were judged."""
     sensitivity, specificity = one.judge
     youden = sensitivity + specificity - 1
@@ -72,7 +80,9 @@ def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240)
         interval = youden_interval(table, ones, (CORRECT,)) or (-1.0, 1.0)
         low += youden >= interval[0] - 1e-12
         both += interval[0] - 1e-12 <= youden <= interval[1] + 1e-12
-        first, second = (rate.independent for rate in class_rates(table, ones, (CORRECT,)))
+        first, second = (
+            rate.independent for rate in class_rates(table, ones, (CORRECT,))
+        )
         for place, rate in enumerate(RATES):
             called = rate * sensitivity + (1 - rate) * (1 - specificity)
             found = corrected_rate((random.binomial(n, called), n), first, second)

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
-from evaluators.judges.lexical.judge import grade
-from evaluators.statistics.intervals import Interval, clustered_rate
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
+from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.statistics.intervals import Interval, clustered_rate
 
 Item = tuple[Case, str, str]  # what is asked, the answer, and its label
 Row = Mapping[str, Any]
@@ -33,7 +33,12 @@ OURS = Path(__file__).parents[2] / "cases" / "judges"
 
 def case(question: str, golds: Iterable[str], language: str = "en") -> Case:
     return Case(
-        id="x", dataset="x", language=language, row=1, question=question, golds=tuple(golds)
+        id="x",
+        dataset="x",
+        language=language,
+        row=1,
+        question=question,
+        golds=tuple(golds),
     )
 
 
@@ -74,7 +79,11 @@ def variants(path: str, language: str) -> Reader:
             for other in others:
                 yield case(row["question"], [first], language), other, CORRECT
             if following["answer"] not in row["answers"]:
-                yield case(row["question"], row["answers"], language), following["answer"], OTHER
+                yield (
+                    case(row["question"], row["answers"], language),
+                    following["answer"],
+                    OTHER,
+                )
 
     return read
 
@@ -101,8 +110,14 @@ SETS: Mapping[str, tuple[str, Reader]] = {
         for one in ("bg", "pl", "en")
     },
     "poleval pl": ("constructed", variants("poleval2021_pl/dev-0.jsonl", "pl")),
-    "fill-in hu": ("constructed", variants("hungarian_fib/hu_standard_fib.jsonl", "hu")),
-    **{f"ours {one}": ("constructed", ours(one)) for one in ("en", "bg", "pl", "hu", "be")},
+    "fill-in hu": (
+        "constructed",
+        variants("hungarian_fib/hu_standard_fib.jsonl", "hu"),
+    ),
+    **{
+        f"ours {one}": ("constructed", ours(one))
+        for one in ("en", "bg", "pl", "hu", "be")
+    },
 }
 
 
@@ -161,7 +176,10 @@ class Measured(NamedTuple):
 
 def judge(items: list[Item]) -> list[Judged]:
     verdicts = [(grade(asked, answer), asked, label) for asked, answer, label in items]
-    return [Judged(asked.question, label, v.grade or "", v.sure) for v, asked, label in verdicts]
+    return [
+        Judged(asked.question, label, v.grade or "", v.sure)
+        for v, asked, label in verdicts
+    ]
 
 
 def measure(items: list[Item]) -> Measured:
@@ -171,7 +189,9 @@ def measure(items: list[Item]) -> Measured:
     elapsed = time.process_time() - start
     return Measured(
         agreement=rate((one.question, one.agrees) for one in judged),
-        precision=rate((one.question, one.agrees) for one in judged if one.grade == CORRECT),
+        precision=rate(
+            (one.question, one.agrees) for one in judged if one.grade == CORRECT
+        ),
         sure=rate((one.question, one.sure) for one in judged),
         settled=rate((one.question, one.agrees) for one in judged if one.sure),
         milliseconds=1000 * elapsed / len(judged),
@@ -197,7 +217,13 @@ def main(shared: Path) -> None:
         if items := list(read(shared / "data")):
             found = measure(items)
             rates = (found.agreement, found.precision, found.sure, found.settled)
-            cells = [name, labels, f"{len(items):,}", *map(str, rates), f"{found.milliseconds:.2f}"]
+            cells = [
+                name,
+                labels,
+                f"{len(items):,}",
+                *map(str, rates),
+                f"{found.milliseconds:.2f}",
+            ]
             rows.append(f"| {' | '.join(cells)} |")
     sys.stdout.write("\n".join(rows) + "\n")
 

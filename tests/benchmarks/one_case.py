@@ -84,7 +84,11 @@ def main() -> None:
     with serving(0.05) as server:
         few, many = _counted(server.url, 1), _counted(server.url, 1 + ITEMS)
     # A function that starts up or polls now and then is not entered for a case.
-    entered = {one: (many[one] - few[one]) / ITEMS for one in many if many[one] - few[one] >= ITEMS}
+    entered = {
+        one: (many[one] - few[one]) / ITEMS
+        for one in many
+        if many[one] - few[one] >= ITEMS
+    }
     files: Counter[str] = Counter()
     for (file, _), calls in entered.items():
         files[file] += round(calls)

@@ -26,16 +26,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.config import load_gates, with_gates
-from cases.dataset import Dataset, Selection, Slice
-from cases.plan import make_plan
-from cases.tasks import make_tasks
-from evaluators.judges.forecast import known_outcome
-from reports.gates.decide import SessionFacts
-from reports.run.baseline import Baseline
-from reports.run.record import Record, make_record
-from reports.run.report import Decision
-from reports.verdict.assemble import (
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import Dataset, Selection, Slice
+from qagate.cases.plan import make_plan
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.judges.forecast import known_outcome
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record, make_record
+from qagate.reports.run.report import Decision
+from qagate.reports.verdict.assemble import (
     CountedRun,
     Facts,
     ReportInputs,
@@ -43,7 +43,7 @@ from reports.verdict.assemble import (
     count_run,
     decision_of,
 )
-from reports.verdict.odds import Simulation, margin_of, seen_by_judge
+from qagate.reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
@@ -104,12 +104,17 @@ def of_file(text: str) -> Run:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "gates.yaml"
         path.write_text("replace: all\n" + text, encoding="utf-8")
-        dataset = with_gates(facts_dataset(*slices, judge_unmeasured=True), load_gates(path))
-    letters = [letter for letter, share in SHARES.items() for _ in range(round(share * ITEMS))]
+        dataset = with_gates(
+            facts_dataset(*slices, judge_unmeasured=True), load_gates(path)
+        )
+    letters = [
+        letter for letter, share in SHARES.items() for _ in range(round(share * ITEMS))
+    ]
     random = np.random.default_rng(SEED)  # the languages know different facts
     drawn = ("".join(random.permutation(letters)) for _ in slices)
     runs = (
-        answered(own, s.language, judge="lexical") for own, s in zip(drawn, slices, strict=True)
+        answered(own, s.language, judge="lexical")
+        for own, s in zip(drawn, slices, strict=True)
     )
     return made_run((dataset,), tuple(chain.from_iterable(runs)))
 
@@ -117,13 +122,18 @@ def of_file(text: str) -> Run:
 def bundled() -> Run:
     """Return the run of the bundled recorded answers, by rules; without attacks on raters."""
     files = (
-        one for one in (ROOT / "cases").rglob("dataset.yaml") if one.parent.name != "attacks_eba"
+        one
+        for one in (ROOT / "cases").rglob("dataset.yaml")
+        if one.parent.name != "attacks_eba"
     )
     plan = make_plan(sorted(files), Selection())
     tasks = make_tasks(plan.items.values(), None, judges("lexical"))
 
     async def records() -> tuple[Record, ...]:
-        found = [(key, await known_outcome(task, lambda _: None)) for key, task in tasks.items()]
+        found = [
+            (key, await known_outcome(task, lambda _: None))
+            for key, task in tasks.items()
+        ]
         return tuple(make_record(plan.items[key], outcome) for key, outcome in found)
 
     return made_run(plan.datasets, asyncio.run(records()))
@@ -141,7 +151,9 @@ class Truth(NamedTuple):
     right: Array
     first: Array
 
-    def chances(self, random: np.random.Generator, share: float, *, known: bool) -> Array:
+    def chances(
+        self, random: np.random.Generator, share: float, *, known: bool
+    ) -> Array:
         """Return the chances of each item (row) of each outcome; given its first one, or not."""
         spread = share / (1 - share)
         counts = self.first.sum(axis=0)
@@ -152,13 +164,17 @@ class Truth(NamedTuple):
         found: Array = drawn / drawn.sum(axis=1, keepdims=True)
         return found
 
-    def draw(self, random: np.random.Generator, chances: Array, loss: float) -> list[Record]:
+    def draw(
+        self, random: np.random.Generator, chances: Array, loss: float
+    ) -> list[Record]:
         """Return the outcome of each item in one run of a model that loses so many right ones."""
         ends = chances.cumsum(axis=1)
         found = (random.random((len(ends), 1)) > ends[:, :-1]).sum(axis=1)
         wrong = self.first.sum(axis=0) * (1 - self.right)
         lost = self.right[found].astype(bool) & (random.random(len(found)) < loss)
-        found[lost] = random.choice(len(wrong), p=wrong / wrong.sum(), size=int(lost.sum()))
+        found[lost] = random.choice(
+            len(wrong), p=wrong / wrong.sum(), size=int(lost.sum())
+        )
         return [self.outcomes[one] for one in found]
 
 
@@ -174,7 +190,9 @@ def truths(run: Run, slice_: Slice) -> Iterator[Truth]:
         kinds = {one.result: one for one in own}
         first = np.array([[float(one.result == kind) for kind in kinds] for one in own])
         right = np.array([float(bool(one.passes(bar))) for one in kinds.values()])
-        yield Truth(places=places, outcomes=list(kinds.values()), right=right, first=first)
+        yield Truth(
+            places=places, outcomes=list(kinds.values()), right=right, first=first
+        )
 
 
 class Model(NamedTuple):
@@ -217,7 +235,9 @@ def drawn_runs(
             for truth in model.truths:
                 chances = truth.chances(random, model.share, known=known)
                 lost = min(1.0, losses.get(name, 0.0) / model.rate)
-                for records, loss in [(new, lost)] if known else [(old, 0.0), (new, lost)]:
+                for records, loss in (
+                    [(new, lost)] if known else [(old, 0.0), (new, lost)]
+                ):
                     drawn = truth.draw(random, chances, loss)
                     for place, like in zip(truth.places, drawn, strict=True):
                         result = {name: getattr(like, name) for name in RESULT}
@@ -237,17 +257,25 @@ class Row(NamedTuple):
     def miss(self) -> float:
         """By how much the prediction is off at most."""
         codes = {*self.predicted, *self.drawn}
-        return max(abs(self.predicted.get(one, 0.0) - self.drawn.get(one, 0.0)) for one in codes)
+        return max(
+            abs(self.predicted.get(one, 0.0) - self.drawn.get(one, 0.0))
+            for one in codes
+        )
 
     def __str__(self) -> str:
         sides = (self.predicted, self.drawn)
-        pairs = (" ".join(f"{one.get(code, 0.0):.3f}" for one in sides) for code in (0, 1, 6))
+        pairs = (
+            " ".join(f"{one.get(code, 0.0):.3f}" for one in sides) for code in (0, 1, 6)
+        )
         return f"{self.file:<28} {self.loss:>5.1f}  {'  '.join(pairs)}  {self.miss:.3f}"
 
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
     """Yield a row for each model: unchanged, and worse by half, one and two margins."""
-    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known)
+    simulation, seen = (
+        Simulation(run.inputs, FACTS, run.baseline),
+        seen_by_judge(run.known),
+    )
     for loss in LOSSES:
         losses = {
             slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)
@@ -255,7 +283,9 @@ def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]
             for slice_ in dataset.slices.values()
         }
         drawn = drawn_runs(run, DISCORDANCE, losses, known=known, runs=runs)
-        codes = Counter(run.decide(new, () if known else old).code for new, old in drawn)
+        codes = Counter(
+            run.decide(new, () if known else old).code for new, old in drawn
+        )
         yield Row(
             file=file,
             loss=loss,
@@ -264,7 +294,9 @@ def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]
         )
 
 
-def failures(run: Run, discordance: float, points: float, runs: int) -> Mapping[str, float]:
+def failures(
+    run: Run, discordance: float, points: float, runs: int
+) -> Mapping[str, float]:
     """Return the share of runs that end in each exit code, and that FAIL gates of each data set. A
     data set's name stands for all its gates, with ``bars`` after it for those on one run alone."""
     losses = dict.fromkeys(models(run, discordance), points)
@@ -287,9 +319,15 @@ def main(parts: Sequence[str]) -> int:
     say("margins lost; exits 0, 1 and 6, each predicted and drawn; largest miss")
     bundle = bundled()
     for name, text in FILES.items():
-        for row in rows(name, of_file(text), known="bars" in name) if name in parts else ():
+        for row in (
+            rows(name, of_file(text), known="bars" in name) if name in parts else ()
+        ):
             say(row)
-    for row in rows("bundled", bundle, known=True, runs=RUNS_OF_ALL) if "bundled" in parts else ():
+    for row in (
+        rows("bundled", bundle, known=True, runs=RUNS_OF_ALL)
+        if "bundled" in parts
+        else ()
+    ):
         say(row)
     for share, points in CHANGES if "gates" in parts else ():
         found = failures(bundle, share, points, RUNS_OF_CHANGES)

@@ -49,7 +49,13 @@ def run(folder: Path, name: str, lost: float, *options: str) -> Path:
     (folder / f"{name}-answers").mkdir()
     files = {one: release(folder / f"{name}-answers", one, lost) for one in REFUSALS}
     items = [f"--items=simpleqa:{language}={path}" for language, path in files.items()]
-    words = ("-q", f"{ROOT / 'cases' / 'simpleqa'}", "-c", f"{ROOT / 'pyproject.toml'}", *items)
+    words = (
+        "-q",
+        f"{ROOT / 'cases' / 'simpleqa'}",
+        "-c",
+        f"{ROOT / 'pyproject.toml'}",
+        *items,
+    )
     command = (sys.executable, "-m", "pytest", *words, f"--report-dir={name}", *options)
     subprocess.run(command, cwd=folder, check=False)
     return folder / name / "report.html"
@@ -61,7 +67,8 @@ def main() -> None:
         folder = Path(place)
         run(folder, "last-release", 0.0)
         pages = {
-            name: run(folder, name, lost, "--baseline=last-release") for name, lost in LOST.items()
+            name: run(folder, name, lost, "--baseline=last-release")
+            for name, lost in LOST.items()
         }
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         tab = browser.new_page(viewport={"width": 1280, "height": 760})

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 from tests.benchmarks.common import ROOT
 from tests.support.loopback import Answer, Handler, Seen, loopback, plausible
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.core import GRADES, NO, YES
-from evaluators.kinds import kind_of
-from evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
-from evaluators.statistics.metrics import ANSWERS, Sample
+from qagate.evaluators.core import GRADES, NO, YES
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
+from qagate.evaluators.statistics.metrics import ANSWERS, Sample
 from tests.benchmarks.common import SEED, Array, show
 
 
@@ -35,17 +35,25 @@ class World(NamedTuple):
         random = np.random.default_rng(SEED)
         held = known = 0
         for counts in random.multinomial(n, self.chances.ravel(), size=rounds):
-            interval = self._sample(counts.reshape(self.chances.shape)).estimates((self.metric,))
+            interval = self._sample(counts.reshape(self.chances.shape)).estimates(
+                (self.metric,)
+            )
             found = interval[self.metric].interval
             known += found is not None
-            held += found is not None and found[0] - 1e-9 <= self.truth <= found[1] + 1e-9
+            held += (
+                found is not None and found[0] - 1e-9 <= self.truth <= found[1] + 1e-9
+            )
         return held / known, known / rounds
 
     def _sample(self, counts: npt.NDArray[np.int64]) -> Sample:
-        cells = [[cell] for cell, times in np.ndenumerate(counts) for _ in range(int(times))]
+        cells = [
+            [cell] for cell, times in np.ndenumerate(counts) for _ in range(int(times))
+        ]
         patterns, items = count_patterns(cells, counts.shape)
         table = CountTable(counts=patterns, golds=self.golds, outcomes=self.outcomes)
-        return Sample(kind=kind_of(self.kind), patterns=table, items=items, clustered=False)
+        return Sample(
+            kind=kind_of(self.kind), patterns=table, items=items, clustered=False
+        )
 
 
 def ratings(title: str, shares: Sequence[float]) -> World:
@@ -58,7 +66,8 @@ def ratings(title: str, shares: Sequence[float]) -> World:
         golds=("",),
         outcomes=RATINGS,
         chances=chances / chances.sum(),
-        truth=sum(rating * share for rating, share in enumerate(shares, 1)) / sum(shares),
+        truth=sum(rating * share for rating, share in enumerate(shares, 1))
+        / sum(shares),
     )
 
 
@@ -95,7 +104,10 @@ def rare(share: float, found: float, refused: float) -> World:
 
 
 RATED: dict[str, Sequence[float]] = {
-    **{f"9, and 1 in {one:.0%}": [one, *[0] * 7, 1 - one, 0] for one in (0.02, 0.05, 0.1, 0.2)},
+    **{
+        f"9, and 1 in {one:.0%}": [one, *[0] * 7, 1 - one, 0]
+        for one in (0.02, 0.05, 0.1, 0.2)
+    },
     "8 to 10, and 1 in 5%": [0.05, *[0] * 6, 0.2, 0.55, 0.2],
     "8 to 10, and 1 to 3 in 10%": [0.04, 0.03, 0.03, *[0] * 4, 0.2, 0.5, 0.2],
     "each as often": [0.1] * 10,
@@ -110,7 +122,11 @@ CELLS: tuple[tuple[World, tuple[int, ...]], ...] = (
         for value, sizes in ((0.95, (30, 100)), (0.98, (300,)))
     ),
     *((kappa(value, (0.8, 0.15, 0.05)), (60, 100, 300)) for value in (0.4, 0.9)),
-    *((rare(0.1, found, refused), (20, 60)) for found in (0.5, 0.9) for refused in (0.8, 0.95)),
+    *(
+        (rare(0.1, found, refused), (20, 60))
+        for found in (0.5, 0.9)
+        for refused in (0.8, 0.95)
+    ),
     (rare(0.1, 0.95, 0.99), (20, 60)),
     (rare(0.5, 0.9, 0.8), (20, 60)),
 )

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 from tests.support.killing import Chain, Trace, members, until
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
 from tests.support.projects import new_project
@@ -59,7 +59,9 @@ def _changed(**parts: object) -> Fault:
 
     def fault(seen: Seen, good: Answer, chance: random.Random) -> Answer:
         body: Any = good.body
-        return replace(good, body=body | {key: parts[key] for key in parts if key in body})
+        return replace(
+            good, body=body | {key: parts[key] for key in parts if key in body}
+        )
 
     return fault
 
@@ -67,14 +69,18 @@ def _changed(**parts: object) -> Fault:
 def _cut(seen: Seen, good: Answer, chance: random.Random) -> Answer:
     length = len(good.content)
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-    return Answer(action="raw", body=head.encode() + good.content[: chance.randrange(length)])
+    return Answer(
+        action="raw", body=head.encode() + good.content[: chance.randrange(length)]
+    )
 
 
 def _unreadable(seen: Seen, good: Answer, chance: random.Random) -> Answer:
     """Let a judge give a grade that there is not; a model that answers is cut off instead."""
     if seen.tool is None:
         return _cut(seen, good, chance)
-    return plausible(lambda asked, name, schema: "MAYBE" if name == "grade" else "so")(seen)
+    return plausible(lambda asked, name, schema: "MAYBE" if name == "grade" else "so")(
+        seen
+    )
 
 
 def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fault:
@@ -82,9 +88,17 @@ def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fa
 
     def fault(seen: Seen, good: Answer, chance: random.Random) -> Answer:
         body = change(good.content)
-        named = {"content-type": "application/json", "content-length": len(body), **headers}
-        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items())
-        return Answer(action="raw", body=f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode() + body)
+        named = {
+            "content-type": "application/json",
+            "content-length": len(body),
+            **headers,
+        }
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items()
+        )
+        return Answer(
+            action="raw", body=f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode() + body
+        )
 
     return fault
 
@@ -129,7 +143,9 @@ OTHERS: Mapping[str, Fault] = {
     "long head": _raw(lambda body: body, x_long="x" * 180_000),
     "too short": _raw(lambda body: body, content_length="20"),
     "chunks": _raw(lambda body: b"40\r\n" + body[:30], transfer_encoding="chunked"),
-    "events": _raw(lambda body: b"data: " + body + b"\n\n", content_type="text/event-stream"),
+    "events": _raw(
+        lambda body: b"data: " + body + b"\n\n", content_type="text/event-stream"
+    ),
     "error in 200": _raw(lambda body: b'{"error": {"message": "overloaded"}}'),
     "surrogate": _raw(lambda body: body.replace(b'"', b'"\\ud800', 1)),
 }
@@ -139,9 +155,15 @@ FAULTS: Mapping[str, tuple[float, Fault]] = {
     "503": (0.002, _status(503)),
     "429": (0.0005, _status(429, **{"retry-after": "1"})),
     "reset": (0.008, lambda seen, good, chance: Answer(action="reset")),
-    "hang": (0.004, lambda _, __, chance: Answer(action="reset", delay=chance.uniform(0.1, 1))),
+    "hang": (
+        0.004,
+        lambda _, __, chance: Answer(action="reset", delay=chance.uniform(0.1, 1)),
+    ),
     "cut": (0.007, _cut),
-    "html": (0.007, lambda *_: Answer(headers=HTML, body="<html>Sign in, please</html>")),
+    "html": (
+        0.007,
+        lambda *_: Answer(headers=HTML, body="<html>Sign in, please</html>"),
+    ),
     "empty": (0.007, _changed(choices=[], content=None)),
     "model": (0.007, _changed(model="quite-another")),
     "unreadable": (0.006, _unreadable),
@@ -193,7 +215,9 @@ class Failing(Trace):
         weights = [FAULTS[name][0] for name in names]
         always = random.Random(f"{self.seed} {prompt}")
         if always.random() < STUBBORN:
-            return always.choice([name for name in names if name not in ("429", "503", "hang")])
+            return always.choice(
+                [name for name in names if name not in ("429", "503", "hang")]
+            )
         chance = random.Random(f"{self.seed} {prompt} {self.asked_times[prompt]}")
         well = 1 - sum(weights)
         return chance.choices([*names, None], [*weights, well])[0]
@@ -218,7 +242,9 @@ class Ended(NamedTuple):
 
     def wrong(self, expected: "Ended") -> int:
         """Return how many items have another grade than without faults."""
-        graded = {k: one for k, one in self.outcomes.items() if one[0] in ("passed", "failed")}
+        graded = {
+            k: one for k, one in self.outcomes.items() if one[0] in ("passed", "failed")
+        }
         return sum(one != expected.outcomes[key] for key, one in graded.items())
 
 
@@ -229,7 +255,9 @@ def soaked(
     """Serve a project of so many items for a block, in these wire formats."""
     new_project(folder).asked(items)
     with loopback(handler=trace.answer) as server:
-        yield Chain(folder=folder, server=server, trace=trace, options=options, wires=wires)
+        yield Chain(
+            folder=folder, server=server, trace=trace, options=options, wires=wires
+        )
 
 
 def ended(one: Chain) -> Ended:
@@ -247,7 +275,9 @@ def ended(one: Chain) -> Ended:
     )
 
 
-def _peaks(process: "subprocess.Popen[str]", longest: float = 600.0) -> Mapping[str, float]:
+def _peaks(
+    process: "subprocess.Popen[str]", longest: float = 600.0
+) -> Mapping[str, float]:
     """Wait for a run's end; return the most memory that a process of each role had, in MB."""
     peaks: dict[str, float] = {}
     end = time.monotonic() + longest
@@ -261,7 +291,9 @@ def _peaks(process: "subprocess.Popen[str]", longest: float = 600.0) -> Mapping[
             with suppress(OSError):  # it may just have ended
                 status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
                 found = re.search(r"VmHWM:\s+(\d+)", status)
-                peaks[role] = max(peaks.get(role, 0.0), int(found[1]) / 1024 if found else 0.0)
+                peaks[role] = max(
+                    peaks.get(role, 0.0), int(found[1]) / 1024 if found else 0.0
+                )
         time.sleep(0.1)
     return peaks
 
@@ -280,26 +312,36 @@ class Seed(NamedTuple):
     @property
     def growth(self) -> float:
         """By how many MB a process was larger than without faults; the largest difference."""
-        return max(peak - self.calm.peaks.get(k, peak) for k, peak in self.faulty.peaks.items())
+        return max(
+            peak - self.calm.peaks.get(k, peak) for k, peak in self.faulty.peaks.items()
+        )
 
     @property
     def problems(self) -> list[str]:
         """What must not be, in words; empty where all is well."""
         fit = (self.calm.verdict, "INCONCLUSIVE")
         found = {
-            "an item in no state or in two": not (self.faulty.is_whole and self.resumed.is_whole),
+            "an item in no state or in two": not (
+                self.faulty.is_whole and self.resumed.is_whole
+            ),
             "a wrong verdict": self.faulty.verdict not in fit,
             "a wrong grade": bool(self.faulty.wrong(self.calm)),
             "a kept reply asked again": self.repeated > 0,
-            "another verdict after the second run": self.resumed.verdict != self.calm.verdict,
-            "another outcome after the second run": self.resumed.outcomes != self.calm.outcomes,
+            "another verdict after the second run": self.resumed.verdict
+            != self.calm.verdict,
+            "another outcome after the second run": self.resumed.outcomes
+            != self.calm.outcomes,
             "memory": self.growth > GROWTH_MB,
         }
         return [name for name, is_so in found.items() if is_so]
 
     def __str__(self) -> str:
-        errors = sum(self.faulty.counts[name] for name in ("error", "missing", "stopped"))
-        peaks = " ".join(f"{role} {peak:.0f}" for role, peak in self.faulty.peaks.items())
+        errors = sum(
+            self.faulty.counts[name] for name in ("error", "missing", "stopped")
+        )
+        peaks = " ".join(
+            f"{role} {peak:.0f}" for role, peak in self.faulty.peaks.items()
+        )
         return (
             f"seed {self.seed}: {self.requests} requests, {self.injected.total()} faults, "
             f"{errors} without a grade, {self.faulty.verdict} (without faults "
@@ -322,7 +364,9 @@ class Soak:
         """Return what came of a seed."""
         share = SHARES[seed % len(SHARES)]
         if share not in self.calm:
-            with soaked(self.folder / f"calm-{share}", self.items, *self._how(seed, share)) as one:
+            with soaked(
+                self.folder / f"calm-{share}", self.items, *self._how(seed, share)
+            ) as one:
                 self.calm[share] = ended(one)
         trace, wires, *options = self._how(seed, share)
         trace.seed = seed
@@ -345,7 +389,9 @@ class Soak:
     def _disturb(self, one: Chain, seed: int) -> None:
         """Let a run end early, by a signal at a random moment or at a folder that is read-only."""
         if seed % 4 == 3:
-            process = replace(one, options=(*one.options, "--report-dir", "/proc/report")).start()
+            process = replace(
+                one, options=(*one.options, "--report-dir", "/proc/report")
+            ).start()
             assert process.wait(600) in (3, 4)
         elif seed % 4:
             process = one.start()
@@ -358,7 +404,9 @@ class Soak:
                     os.killpg(process.pid, signal.SIGINT)
             process.wait(60)
 
-    def _how(self, seed: int, share: int) -> tuple[Failing, tuple[str, str], *tuple[str, ...]]:
+    def _how(
+        self, seed: int, share: int
+    ) -> tuple[Failing, tuple[str, str], *tuple[str, ...]]:
         trace = Failing(delay=0.01, share=share)
         words = ("-n", str(self.workers), "--concurrency", str(CONCURRENCY))
         return trace, (WIRES[seed % 2], WIRES[seed // 2 % 2]), *words
@@ -397,10 +445,13 @@ def main() -> int:
     )
     say(sys.stdout, f"verdicts without -> with faults: {dict(verdicts)}")
     bad = [one for one in seeds if one.problems]
-    wrong = sum(one.faulty.wrong(one.calm) + one.resumed.wrong(one.calm) for one in seeds)
+    wrong = sum(
+        one.faulty.wrong(one.calm) + one.resumed.wrong(one.calm) for one in seeds
+    )
     turned = sum("a wrong verdict" in one.problems for one in seeds)
     lost = sum(
-        not one.faulty.is_whole or one.resumed.outcomes != one.calm.outcomes for one in seeds
+        not one.faulty.is_whole or one.resumed.outcomes != one.calm.outcomes
+        for one in seeds
     )
     again = sum(one.repeated for one in seeds)
     say(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from aiohttp import ClientSession, TCPConnector
 
-from evaluators.output import say
+from qagate.evaluators.output import say
 from tests.benchmarks.common import ROOT
 from tests.benchmarks.server import Load, Server, serving
 
@@ -28,7 +28,7 @@ LATENCY = 0.2
 QUESTION = "In which year was the bridge number {} over the river finished, if ever?"
 ITEMS = 4326  # as many as SimpleQA has
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
-QAGATE = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
+QAGATE = "import sys; from qagate.reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Spent(NamedTuple):
@@ -52,8 +52,13 @@ class Bench:
         path = self.folder / f"items-{count}-{recorded}.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for number in range(count):
-                said = {"predicted_answer": f"In {1000 + number if number % 3 else 999}."}
-                row = {"question": QUESTION.format(number), "answer": f"{1000 + number}"}
+                said = {
+                    "predicted_answer": f"In {1000 + number if number % 3 else 999}."
+                }
+                row = {
+                    "question": QUESTION.format(number),
+                    "answer": f"{1000 + number}",
+                }
                 file.write(json.dumps(row | said if recorded else row) + "\n")
         return path
 
@@ -63,7 +68,9 @@ class Bench:
         env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
         start = time.monotonic()
         with (self.folder / "output.txt").open("w") as output:
-            process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=env, stdout=output, stderr=output
+            )
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in (0, 1, 6):  # the gates have no say here
@@ -83,12 +90,17 @@ class Bench:
 
 async def _bare(url: str, calls: int, concurrency: int) -> None:
     """Put as many calls as a run makes by a client that does nothing else."""
-    body = {"model": "bare", "messages": [{"role": "user", "content": "How high is it? " * 20}]}
+    body = {
+        "model": "bare",
+        "messages": [{"role": "user", "content": "How high is it? " * 20}],
+    }
     left = iter(range(calls))
 
     async def work(session: ClientSession) -> None:
         for _ in left:
-            async with session.post(f"{url}/v1/chat/completions", json=body) as response:
+            async with session.post(
+                f"{url}/v1/chat/completions", json=body
+            ) as response:
                 await response.read()
 
     async with ClientSession(connector=TCPConnector(limit=concurrency)) as session:
@@ -99,7 +111,11 @@ def asking(bench: Bench, server: Server, count: int) -> None:
     """Print runs that ask a model and a judge: wall time over a bare client's, load, requests."""
     items = bench.items(count, recorded=False)
     spec = f"openai:any@{server.url}/v1"
-    common = (f"--model={spec}", f"--judge=openai:judge@{server.url}/v1", "--calibration=off")
+    common = (
+        f"--model={spec}",
+        f"--judge=openai:judge@{server.url}/v1",
+        "--calibration=off",
+    )
     say(sys.stdout, f"{count} items, answer and judge, {LATENCY} s a call")
     for concurrency in (64, 128):
         for workers in ("8", "2", "0"):
@@ -107,22 +123,34 @@ def asking(bench: Bench, server: Server, count: int) -> None:
             start = time.monotonic()
             asyncio.run(_bare(server.url, 2 * count, concurrency))
             bare = Spent(start=start, wall=time.monotonic() - start)
-            _line(f"bare client, {concurrency} in flight", bare, bare.wall, server.load())
+            _line(
+                f"bare client, {concurrency} in flight", bare, bare.wall, server.load()
+            )
             ledger = bench.folder / f"ledger-{concurrency}-{workers}.sqlite3"
             options = (*common, f"--ledger={ledger}", f"--concurrency={concurrency}")
             spent = bench.run(items, "-n", workers, *options)
-            _line(f"-n {workers}, {concurrency} in flight", spent, bare.wall, server.load())
+            _line(
+                f"-n {workers}, {concurrency} in flight",
+                spent,
+                bare.wall,
+                server.load(),
+            )
     spent = bench.run(items, "-n", "8", *options)
     _line("-n 8, everything in the ledger", spent, bare.wall, server.load())
 
 
 def shards(bench: Bench, count: int, *options: str) -> None:
     """Print what two shards, their merge, and two shards on Ray take for this many items."""
-    items, merging = bench.items(count, recorded=not options), ("-m", "reports", "merge")
+    items, merging = (
+        bench.items(count, recorded=not options),
+        ("-m", "reports", "merge"),
+    )
     names = [f"shards-{count}-{bool(options)}-{number}" for number in (1, 2)]
     for number, name in enumerate(names, start=1):
         ledger = f"--ledger={bench.folder / name}.sqlite3"
-        spent = bench.run(items, "-n2", ledger, f"--shard={number}/2", *options, report=name)
+        spent = bench.run(
+            items, "-n2", ledger, f"--shard={number}/2", *options, report=name
+        )
         _item_line(f"{count} items, shard {number} of 2", spent, count / 2)
     folders = [str(bench.folder / name) for name in names]
     spent = bench.spend(*merging, *folders, f"--to={bench.folder / 'merged'}")
@@ -135,14 +163,21 @@ def shards(bench: Bench, count: int, *options: str) -> None:
 
 def _item_line(name: str, spent: Spent, count: float) -> None:
     each = f"{1000 * spent.wall / count:6.2f} ms an item"
-    say(sys.stdout, f"{name:34} {spent.wall:7.1f} s  {each}  memory {spent.memory:4.0f} MB")
+    say(
+        sys.stdout,
+        f"{name:34} {spent.wall:7.1f} s  {each}  memory {spent.memory:4.0f} MB",
+    )
 
 
 def _line(name: str, spent: Spent, unit: float, load: Load) -> None:
-    parts = [f"{name:34} {spent.wall:7.1f} s = {spent.wall / unit:4.2f} x {unit:6.1f} s"]
+    parts = [
+        f"{name:34} {spent.wall:7.1f} s = {spent.wall / unit:4.2f} x {unit:6.1f} s"
+    ]
     if spent.cpu:
         parts.append(f"cpu {spent.cpu:6.1f} s  memory {spent.memory:4.0f} MB")
-    parts.append(f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})")
+    parts.append(
+        f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})"
+    )
     if load.requests:
         before, after = load.first - spent.start, spent.start + spent.wall - load.last
         parts.append(f"{before:.1f} s before the first, {after:.1f} s after the last")
@@ -154,8 +189,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Whole runs against a slow server.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the items")
     parser.add_argument("--only", choices=("asking", "shards"), help="one part")
-    parser.add_argument("--items", type=int, nargs="*", help="of shards, recorded and asked")
-    parser.add_argument("--ways", choices=("recorded", "asked"), nargs="*", help="of shards")
+    parser.add_argument(
+        "--items", type=int, nargs="*", help="of shards, recorded and asked"
+    )
+    parser.add_argument(
+        "--ways", choices=("recorded", "asked"), nargs="*", help="of shards"
+    )
     given = parser.parse_args()
     share = 10 if given.quick else 1
     with tempfile.TemporaryDirectory() as folder:
@@ -165,13 +204,17 @@ def main() -> None:
                 asking(bench, server, ITEMS // share)
         if given.only in (None, "shards"):
             ways = given.ways or ("recorded", "asked")
-            counts = [count // share for count in given.items or (1_000, 10_000, 100_000)]
+            counts = [
+                count // share for count in given.items or (1_000, 10_000, 100_000)
+            ]
             with serving(LATENCY) as server:
                 asked = (f"--model=openai:any@{server.url}/v1", "--calibration=off")
                 judged = (f"--judge=openai:judge@{server.url}/v1", "--concurrency=128")
                 for way in ways:
                     for count in counts:
-                        shards(bench, count, *((*asked, *judged) if way == "asked" else ()))
+                        shards(
+                            bench, count, *((*asked, *judged) if way == "asked" else ())
+                        )
 
 
 if __name__ == "__main__":

@@ -21,17 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cases.dataset import Plan, Selection
-from cases.plan import make_plan
-from cases.tasks import make_tasks
-from evaluators.core import RECORDED
-from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
-from evaluators.output import markdown_table
-from evaluators.runtime.budget import pricing_of
-from evaluators.statistics.paired import power
-from reports.plugin.early_stopping import MIN_IN_HAND
-from reports.plugin.options import read_options
-from reports.plugin.run import connect_models
+from qagate.cases.dataset import Plan, Selection
+from qagate.cases.plan import make_plan
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.core import RECORDED
+from qagate.evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
+from qagate.evaluators.output import markdown_table
+from qagate.evaluators.runtime.budget import pricing_of
+from qagate.evaluators.statistics.paired import power
+from qagate.reports.plugin.early_stopping import MIN_IN_HAND
+from qagate.reports.plugin.options import read_options
+from qagate.reports.plugin.run import connect_models
 from tests.benchmarks.bets import Found, Setting, crossings
 from tests.benchmarks.common import ROOT, SEED, show
 
@@ -43,7 +43,15 @@ WAYS = (
     ("sequential", True, False),
     ("both", True, True),
 )
-HEADER = ("way", "items", "calls", "tokens", "USD", "PASS, unchanged", "PASS, worse by the margin")
+HEADER = (
+    "way",
+    "items",
+    "calls",
+    "tokens",
+    "USD",
+    "PASS, unchanged",
+    "PASS, worse by the margin",
+)
 WHOLE = Setting(items=4326, margin=0.05, differ=0.1)
 
 
@@ -55,7 +63,9 @@ def simulate(setting: Setting, drop: float, runs: int, concurrency: int = 16) ->
     asked = np.minimum(np.minimum(passing, failing), setting.items)
     in_hand = np.minimum(2 * concurrency, np.maximum(MIN_IN_HAND, asked // 8))
     paid = np.minimum(asked + in_hand, setting.items)
-    passed, failed = (float(np.mean(one)) for one in (passing < failing, failing < passing))
+    passed, failed = (
+        float(np.mean(one)) for one in (passing < failing, failing < passing)
+    )
     return Found(passed, failed, float(np.median(paid)), float(paid.mean()))
 
 
@@ -77,7 +87,9 @@ class Price(NamedTuple):
 
 def price_of_items() -> Price:
     """Return what the bundled English questions take, by the dry run's own forecast."""
-    plan = make_plan([ROOT / "cases" / "simpleqa" / "dataset.yaml"], Selection(languages=("en",)))
+    plan = make_plan(
+        [ROOT / "cases" / "simpleqa" / "dataset.yaml"], Selection(languages=("en",))
+    )
     return Price(
         items=len(plan.items),
         answers=_forecast(plan, MODEL, "lexical"),
@@ -88,11 +100,17 @@ def price_of_items() -> Price:
 
 def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
     blank = read_options(lambda name: None, Path())
-    connected = connect_models(replace(blank, model=model, judges=(judge,)), needs_key=False)
+    connected = connect_models(
+        replace(blank, model=model, judges=(judge,)), needs_key=False
+    )
     tasks = make_tasks(plan.items.values(), connected.model, connected.judges)
-    prices = {text: pricing_of(spec, PRICED_ON) for text, spec in connected.specs.items()}
+    prices = {
+        text: pricing_of(spec, PRICED_ON) for text, spec in connected.specs.items()
+    }
     calls = [
-        call for task in tasks.values() for call in asyncio.run(calls_ahead(task, lambda key: None))
+        call
+        for task in tasks.values()
+        for call in asyncio.run(calls_ahead(task, lambda key: None))
     ]
     return make_forecast(calls, connected.specs, prices, set())
 
@@ -101,7 +119,9 @@ def table(setting: Setting, price: Price, runs: int) -> list[str]:
     """Return the lines of a table: what a verdict takes in each of the four ways."""
     unchanged, worse = (simulate(setting, drop, runs) for drop in (0.0, setting.margin))
     drops = (0.0, setting.margin)
-    exact = [power(setting.items, -setting.margin, setting.differ, -drop) for drop in drops]
+    exact = [
+        power(setting.items, -setting.margin, setting.differ, -drop) for drop in drops
+    ]
     rows = []
     for name, sequential, cascade in WAYS:
         items = unchanged.mean if sequential else setting.items

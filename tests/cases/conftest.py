@@ -19,5 +19,7 @@ def rubrics(tmp_path: Path) -> Path:
     own = tmp_path / "rubrics"
     own.mkdir()
     for language in ("en", "bg"):
-        (own / f"facts.{language}.yaml").write_text(RUBRIC.format(language), encoding="utf-8")
+        (own / f"facts.{language}.yaml").write_text(
+            RUBRIC.format(language), encoding="utf-8"
+        )
     return own

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder.generation import Generator, numbered, read_listing
-from cases.builder.recipe import find_recipe, load_recipe
-from cases.builder.validation import Validator, check_pair, is_contested
-from cases.builder.work_folder import BuildError, DraftItem
-from evaluators.core import (
+from qagate.cases.builder.generation import Generator, numbered, read_listing
+from qagate.cases.builder.recipe import find_recipe, load_recipe
+from qagate.cases.builder.validation import Validator, check_pair, is_contested
+from qagate.cases.builder.work_folder import BuildError, DraftItem
+from qagate.evaluators.core import (
     NO,
     YES,
     FatalError,
@@ -28,10 +28,17 @@ from evaluators.core import (
     TransientError,
     UsageError,
 )
-from evaluators.models.spec import build
-from evaluators.replies.readers import Invalid, read_reason
-from evaluators.rubric import load_prompt, load_rubric
-from tests.support.building import LINE, entries, make_item, question, recipe, with_calls
+from qagate.evaluators.models.spec import build
+from qagate.evaluators.replies.readers import Invalid, read_reason
+from qagate.evaluators.rubric import load_prompt, load_rubric
+from tests.support.building import (
+    LINE,
+    entries,
+    make_item,
+    question,
+    recipe,
+    with_calls,
+)
 from tests.support.scripted import Scripted
 from tests.support.tables import tabled
 
@@ -49,7 +56,9 @@ def as_text(items: object) -> Reply:
 
 def as_call(items: object) -> Reply:
     arguments = json.dumps({"items": items}, ensure_ascii=False)
-    return Reply(calls=(ToolCall(name="submit", arguments=arguments),), finish="tool_calls")
+    return Reply(
+        calls=(ToolCall(name="submit", arguments=arguments),), finish="tool_calls"
+    )
 
 
 def texts(request: Request) -> Texts:
@@ -90,7 +99,10 @@ def sizes(model: Scripted) -> list[int]:
         (Reply(text=json.dumps(GOOD) + json.dumps(GOOD)), "not JSON"),
         (Reply(text="<think>" + json.dumps(GOOD)), "never closed"),
         (Reply(text="Не магу."), "no JSON list"),
-        (Reply(calls=(ToolCall(name="other", arguments="{}"),)), "one call of 'submit'"),
+        (
+            Reply(calls=(ToolCall(name="other", arguments="{}"),)),
+            "one call of 'submit'",
+        ),
     ],
 )
 def test_a_list_that_cannot_be_matched_is_refused(reply: Reply, reason: str) -> None:
@@ -121,7 +133,9 @@ def test_no_reply_breaks_the_reader(text: str, count: int) -> None:
 def test_five_texts_a_request_and_the_rest(tmp_path: Path) -> None:
     """Twelve texts are three requests; each reply's question is that of its number's text."""
     items = [make_item(number) for number in range(12)]
-    done, model = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)[::-1]))
+    done, model = generated(
+        tmp_path, items, lambda asked, _: as_call(entries(asked)[::-1])
+    )
     assert sorted(sizes(model)) == [2, 5, 5]
     assert all(item.question == question(item.paragraph) for item in done)
     parameters = {json.dumps(dict(request.parameters)) for request in model.requests}
@@ -134,7 +148,9 @@ def test_the_texts_cannot_speak_to_the_template(tmp_path: Path) -> None:
     items = [make_item(1, paragraph=hostile)]
     made = recipe()
     plain = replace(made, build=replace(made.build, plain=True))
-    (done,), model = generated(tmp_path, items, lambda *_: as_text(GOOD[:1]), recipe=plain)
+    (done,), model = generated(
+        tmp_path, items, lambda *_: as_text(GOOD[:1]), recipe=plain
+    )
     assert [one["text"] for one in texts(model.requests[0])] == [hostile]
     assert (model.requests[0].tool, done.question) == (None, GOOD[0]["question"])
 
@@ -163,7 +179,9 @@ def test_only_what_is_missing_is_asked_for_again(
     """In smaller batches, down to one text asked for twice; what was good is kept."""
 
     def says(given: Texts, _: Request) -> Reply:
-        return answer(entries(given), len(given) == 5, any(one["text"] == BAD for one in given))
+        return answer(
+            entries(given), len(given) == 5, any(one["text"] == BAD for one in given)
+        )
 
     done, model = generated(tmp_path, [make_item(number) for number in range(5)], says)
     assert sorted(sizes(model), reverse=True) == asked
@@ -188,14 +206,18 @@ def test_a_refused_text_does_not_take_the_others_with_it(tmp_path: Path) -> None
     assert [item.reason for item in done] == ["", "", "", "refused", ""]
 
 
-@pytest.mark.parametrize("error", [TransientError("timeout", "late"), FatalError("no_key", "key")])
+@pytest.mark.parametrize(
+    "error", [TransientError("timeout", "late"), FatalError("no_key", "key")]
+)
 def test_a_failed_call_leaves_items_pending(tmp_path: Path, error: Exception) -> None:
     """An outage is no loss: a second run asks for what is missing, and for nothing else."""
     items = [make_item(number) for number in range(250)]
     done, _ = generated(tmp_path, items, failing(items[57].paragraph, error))
     pending = [item for item in done if item.state == "pending"]
     assert 0 < len(pending) < 250
-    assert all(item.state == "pending" for item in done[100:]), "later waves are not begun"
+    assert all(item.state == "pending" for item in done[100:]), (
+        "later waves are not begun"
+    )
     again, model = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)))
     assert {item.state for item in again} == {"kept"}
     answered = {item.id for item in done if item.state == "kept"}
@@ -239,7 +261,9 @@ def test_a_model_that_gives_nothing_is_given_up(tmp_path: Path) -> None:
         generated(tmp_path, items, lambda *_: Reply(text="Прабачце."))
 
 
-WRITE = "Напішы пяць пытанняў.\n" + "".join(f"{n}. {{{{paragraph_{n}}}}}\n" for n in range(1, 6))
+WRITE = "Напішы пяць пытанняў.\n" + "".join(
+    f"{n}. {{{{paragraph_{n}}}}}\n" for n in range(1, 6)
+)
 
 
 def recipe_with(folder: Path, **templates: str) -> Path:
@@ -256,7 +280,10 @@ def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
     """The text stands as it was given, with a text in each place; entries are known by their echo.
     The list may come in any order; places beyond the last text stay empty. Another template is
     another version: a finished step is not taken for one that was asked in other words."""
-    recipe, bundled = load_recipe(recipe_with(tmp_path, generate=WRITE)), find_recipe("be")
+    recipe, bundled = (
+        load_recipe(recipe_with(tmp_path, generate=WRITE)),
+        find_recipe("be"),
+    )
     assert recipe.generate_version != load_recipe(bundled).generate_version
     items = [make_item(number) for number in range(1, 4)]
     written = [
@@ -289,14 +316,24 @@ def test_an_entry_is_known_by_its_text(echo: str | None, number: int | None) -> 
 
 def test_a_list_with_one_text_twice_is_refused() -> None:
     """Nobody knows then which text is meant."""
-    entry: dict[str, Any] = {"paragraph": TEXTS[0], "question": "Ці так?", "answer": "Так"}
-    assert isinstance(read_listing(as_text([entry, entry]), 2, LABELS, TEXTS[:2]), Invalid)
+    entry: dict[str, Any] = {
+        "paragraph": TEXTS[0],
+        "question": "Ці так?",
+        "answer": "Так",
+    }
+    assert isinstance(
+        read_listing(as_text([entry, entry]), 2, LABELS, TEXTS[:2]), Invalid
+    )
     other = {**entry, "paragraph": TEXTS[1]}
-    assert not isinstance(read_listing(as_text([entry, other]), 2, LABELS, TEXTS[:2]), Invalid)
+    assert not isinstance(
+        read_listing(as_text([entry, other]), 2, LABELS, TEXTS[:2]), Invalid
+    )
 
 
 @tabled("templates", "said")
-def test_a_template_needs_its_places(tmp_path: Path, templates: dict[str, str], said: str) -> None:
+def test_a_template_needs_its_places(
+    tmp_path: Path, templates: dict[str, str], said: str
+) -> None:
     """Before anything is asked, by the recipe's file and key."""
     with pytest.raises(UsageError, match=r"boolq\.be\.yaml:") as caught:
         load_recipe(recipe_with(tmp_path, **templates))
@@ -325,11 +362,18 @@ def said(**fields: str) -> Reply:
 
 
 def validated(
-    folder: Path, says: Callable[[Request], Reply], item: DraftItem = ITEM, **changes: Any
+    folder: Path,
+    says: Callable[[Request], Reply],
+    item: DraftItem = ITEM,
+    **changes: Any,
 ) -> tuple[DraftItem, Scripted]:
     model = Scripted(says, spec="openai:validator")
-    job = Validator(**{"model": model, "recipe": recipe(), "rubric": RUBRIC, **changes}).confirm
-    (found,) = with_calls(folder, lambda calls: calls.ask_items("validate", [item], job))
+    job = Validator(
+        **{"model": model, "recipe": recipe(), "rubric": RUBRIC, **changes}
+    ).confirm
+    (found,) = with_calls(
+        folder, lambda calls: calls.ask_items("validate", [item], job)
+    )
     return found, model
 
 
@@ -343,12 +387,17 @@ def test_only_a_confirmed_item_is_kept(
     made = replace(said(**reply), model="scripted-2026")
     found, model = validated(tmp_path, lambda _: made, item)
     assert [found.state, found.reason, found.detail] == fate
-    told = [found.validator[name] for name in ("verdict", "explanation", "prompt", "returned")]
+    told = [
+        found.validator[name]
+        for name in ("verdict", "explanation", "prompt", "returned")
+    ]
     verdict = "CORRECT" if found.state == "kept" else "INCORRECT"
     assert told == [verdict, "Так.", RUBRIC.version, "scripted-2026"]
     (request,) = model.requests
     asked = request.messages[-1].content
-    assert all(part in asked for part in (item.paragraph, item.question, '["Так", "Не"]'))
+    assert all(
+        part in asked for part in (item.paragraph, item.question, '["Так", "Не"]')
+    )
     assert 'Прапанаваны адказ: "Не"' in asked
     assert "writer" not in asked
 
@@ -382,13 +431,19 @@ def test_opinions_that_differ_leave_an_item_to_people(
 CHECK = "Тэкст: {{paragraph}}\nПытанне: {{question}}\nАдказ: {{ answer }}\n"
 
 
-@pytest.mark.parametrize(("verdict", "state"), [("Правільны", "kept"), ("Няправільны", "dropped")])
-def test_answers_are_confirmed_in_the_users_words(tmp_path: Path, verdict: str, state: str) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "state"), [("Правільны", "kept"), ("Няправільны", "dropped")]
+)
+def test_answers_are_confirmed_in_the_users_words(
+    tmp_path: Path, verdict: str, state: str
+) -> None:
     """The reply is an object as such a template asks for, with the field ``verdict``."""
     own = replace(recipe(), validation=CHECK)
     item = make_item(1, question="Ці тут жылі людзі?", answer=YES)
     reply = {"paragraph": item.paragraph, "question": item.question, "answer": "Так"}
-    found, model = validated(tmp_path, lambda _: said(**reply, verdict=verdict), item, recipe=own)
+    found, model = validated(
+        tmp_path, lambda _: said(**reply, verdict=verdict), item, recipe=own
+    )
     assert found.state == state
     assert str(found.validator["prompt"]).startswith("template#")
     (message,) = model.requests[0].messages
@@ -397,7 +452,10 @@ def test_answers_are_confirmed_in_the_users_words(tmp_path: Path, verdict: str, 
 
 def test_a_failed_call_is_no_verdict(tmp_path: Path) -> None:
     """An outage leaves the item for the next run; a refusal of this one text is final."""
-    late, filtered = TransientError("timeout", "too late"), RefusedError("content_filter", "no")
+    late, filtered = (
+        TransientError("timeout", "too late"),
+        RefusedError("content_filter", "no"),
+    )
     found, _ = validated(tmp_path, Mock(side_effect=late))
     assert (found.state, found.validator) == ("pending", {})
     assert found.detail == "too late (tried 2 times)"
@@ -423,6 +481,10 @@ def test_models_are_two(
     generator: str, validator: str, *, same_provider: bool, message: str
 ) -> None:
     """The same model by another name is refused; --same-provider is for two of one server."""
-    refused = pytest.raises(UsageError, match=message) if message else contextlib.nullcontext()
+    refused = (
+        pytest.raises(UsageError, match=message)
+        if message
+        else contextlib.nullcontext()
+    )
     with refused:
         check_pair(spec(generator), spec(validator), same_provider=same_provider)

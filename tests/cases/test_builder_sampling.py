@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.builder import rules, sampling
-from cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
-from cases.builder.work_folder import DraftItem, Origin
-from evaluators.core import NO, YES, UsageError
+from qagate.cases.builder import rules, sampling
+from qagate.cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
+from qagate.cases.builder.work_folder import DraftItem, Origin
+from qagate.evaluators.core import NO, YES, UsageError
 from tests.support.building import (
     dump_xml,
     make_item,
@@ -33,7 +33,9 @@ from tests.support.building_site import site
 from tests.support.tables import kept, tabled
 
 RECIPE = recipe()
-ENTAILMENT = Path(__file__).parents[3] / "shared/data/belarusian_entailment/bertewd.json"
+ENTAILMENT = (
+    Path(__file__).parents[3] / "shared/data/belarusian_entailment/bertewd.json"
+)
 
 BOUNDS = ParagraphRules(shortest=20, longest=60, sentences=2, media=())
 
@@ -41,7 +43,9 @@ MEDIA = ("файл", "катэгорыя")
 
 
 def found(path: Path, licence: str = "CC0") -> list[sampling.Article]:
-    source = sampling.TextSource(SourceGroup(name="news", files=(path,), licence=licence), path)
+    source = sampling.TextSource(
+        SourceGroup(name="news", files=(path,), licence=licence), path
+    )
     source.check()
     return list(source.articles(lambda _: None))
 
@@ -50,7 +54,11 @@ def found(path: Path, licence: str = "CC0") -> list[sampling.Article]:
 def test_a_dump_gives_its_articles(tmp_path: Path, suffix: str) -> None:
     """Talk pages and redirects are left out; title, address, revision and licence are kept."""
     content = dump_xml(pages(3)).encode()
-    packed = {".xml": content, ".bz2": bz2.compress(content), ".gz": gzip.compress(content)}
+    packed = {
+        ".xml": content,
+        ".bz2": bz2.compress(content),
+        ".gz": gzip.compress(content),
+    }
     path = tmp_path / f"wiki{suffix}"
     path.write_bytes(packed[path.suffix])
     made = found(path)
@@ -82,7 +90,9 @@ def test_a_broken_dump_is_named(tmp_path: Path, content: bytes) -> None:
         found(path)
 
 
-def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_dump_says_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Pages are counted aloud, those left out too; a page without text is none."""
     monkeypatch.setattr(sampling, "PAGES_A_LINE", 2)
     content = dump_xml(pages(3)).replace("</page>", "<revision></revision></page>", 1)
@@ -90,7 +100,9 @@ def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monk
     said: list[str] = []
     group = SourceGroup(name="news", files=(), licence="CC0")
     source = sampling.TextSource(group, tmp_path / "wiki.xml")
-    assert "Мясцовасць 1" not in [article.origin.title for article in source.articles(said.append)]
+    assert "Мясцовасць 1" not in [
+        article.origin.title for article in source.articles(said.append)
+    ]
     assert said[0] == "sample: wiki.xml: 2 pages read"
 
 
@@ -99,18 +111,28 @@ def test_rows_are_read_by_name_of_column(tmp_path: Path) -> None:
     (tmp_path / "texts" / "in").mkdir(parents=True)
     (tmp_path / "texts" / "in" / "адзін.txt").write_text("Тэкст.", encoding="utf-8")
     (text,) = found(tmp_path / "texts")
-    assert (text.origin.title, text.origin.page, text.text) == ("адзін", "in/адзін.txt", "Тэкст.")
+    assert (text.origin.title, text.origin.page, text.text) == (
+        "адзін",
+        "in/адзін.txt",
+        "Тэкст.",
+    )
     (one,) = found(write_news(tmp_path / "a.jsonl", 1))
     assert (one.origin.page, one.origin.licence) == ("n10001", "CC BY 4.0")
     with (tmp_path / "a.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["Headline", "Body"], ["Навіна", one.text]])
     (other,) = found(tmp_path / "a.csv")
-    assert (other.text, other.origin.title, other.origin.licence) == (one.text, "Навіна", "CC0")
+    assert (other.text, other.origin.title, other.origin.licence) == (
+        one.text,
+        "Навіна",
+        "CC0",
+    )
     assert other.origin.page.isalnum()
 
 
 @tabled("name", "content", "message")
-def test_no_articles(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+def test_no_articles(
+    tmp_path: Path, name: str, content: str | None, message: str
+) -> None:
     """A wrong file is a usage problem that says what is wanted."""
     path = tmp_path / name
     if content is None:
@@ -157,7 +179,9 @@ def test_a_bounded_paragraph_is_within_its_bounds(text: str) -> None:
 
 
 def article(number: int, text: str = "", group: str = "news") -> sampling.Article:
-    origin = Origin(group=group, source="x/news.jsonl", page=f"{number}", title=f"{number}")
+    origin = Origin(
+        group=group, source="x/news.jsonl", page=f"{number}", title=f"{number}"
+    )
     return sampling.Article(origin=origin, text=text or paragraph(number))
 
 
@@ -166,7 +190,10 @@ FOREIGN = "Щука ищет пищу и не находит её"
 ARTICLES = [
     *(article(number) for number in range(80)),
     *(article(number, "Занадта коратка.") for number in range(80, 90)),
-    *(article(number, f"{paragraph(number)} {FOREIGN}, {number}.") for number in range(90, 95)),
+    *(
+        article(number, f"{paragraph(number)} {FOREIGN}, {number}.")
+        for number in range(90, 95)
+    ),
 ]
 
 
@@ -208,7 +235,10 @@ def test_an_article_gives_one_paragraph() -> None:
     texts = [paragraph(number) for number in (1, 2, 3)]
     (item,) = sample([article(1, "\n\n".join(texts))])
     assert item.paragraph in texts
-    found = {sample([article(1, "\n\n".join(texts))], seed=seed)[0].paragraph for seed in range(20)}
+    found = {
+        sample([article(1, "\n\n".join(texts))], seed=seed)[0].paragraph
+        for seed in range(20)
+    }
     assert found == set(texts)
     assert len(sample([article(1), article(1)])) == 1
     assert len(sample([article(1, "Коратка."), article(1, "Коратка.")])) == 1
@@ -228,7 +258,10 @@ def test_nearly_the_same_text_is_taken_once() -> None:
 @pytest.mark.untraced
 def test_a_source_full_of_copies_is_read_further() -> None:
     """A dump of machine-made stubs still gives as many texts as were asked for."""
-    copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(300)]
+    copies = [
+        article(number, f"{paragraph(1)} Яна вядомая {number}.")
+        for number in range(300)
+    ]
     others = [article(number) for number in range(1000, 1020)]
     found = sample([*copies, *others], wanted=8)
     assert len(ids_kept(found)) == 8
@@ -241,13 +274,17 @@ RUSSIAN: str = kept(__file__, "russian")
 
 def reason(text: str, language: str = "be") -> str:
     return (
-        rules.language_fault(text, rules.known_language(language), recipe(language).spelling)
+        rules.language_fault(
+            text, rules.known_language(language), recipe(language).spelling
+        )
         or ("", "")
     )[0]
 
 
 @tabled("text", "language", "expected")
-def test_a_language_is_told_from_its_neighbours(text: str, language: str, expected: str) -> None:
+def test_a_language_is_told_from_its_neighbours(
+    text: str, language: str, expected: str
+) -> None:
     """Only наркамаўка passes for Belarusian, and by the same code only English for English."""
     assert reason(text, language) == expected
 
@@ -262,13 +299,17 @@ def test_one_word_in_the_other_spelling_is_noticed() -> None:
     assert reason(paragraph(3)) == ""
     for words, expected in ((OTHER_SPELLING, "spelling"), (STANDARD_WORDS, "")):
         for word in words.split():
-            assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == expected, word
+            assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == expected, (
+                word
+            )
 
 
 def test_sentences_and_languages() -> None:
     """Abbreviations end no sentence; frequent words tell a language where no letter does."""
     loose = SpellingRules()
-    found, detail = rules.language_fault(RUSSIAN, rules.known_language("be"), loose) or ("", "")
+    found, detail = rules.language_fault(
+        RUSSIAN, rules.known_language("be"), loose
+    ) or ("", "")
     assert (found, "'ru'" in detail) == ("language", True)
     with pytest.raises(UsageError, match="'xx'"):
         rules.known_language("xx")
@@ -285,7 +326,9 @@ PARAGRAPH: str = kept(__file__, "paragraph")
 ENGLISH: str = kept(__file__, "english")
 
 
-def checked(*questions: str, language: str = "be", **changes: object) -> list[DraftItem]:
+def checked(
+    *questions: str, language: str = "be", **changes: object
+) -> list[DraftItem]:
     text = PARAGRAPH if language == "be" else ENGLISH
     items = [
         make_item(number, question=asked, paragraph=text, answer=YES, **changes)
@@ -323,7 +366,9 @@ def test_repeats_and_swaps_are_dropped() -> None:
     batch = ("be-0001", "be-0002")
     found = check(
         [
-            make_item(1, question="Ці праўда, што станцыя Лугавіны згарэла?", batch=batch),
+            make_item(
+                1, question="Ці праўда, што станцыя Лугавіны згарэла?", batch=batch
+            ),
             make_item(2, paragraph=other, question="Ці ёсць там мора?", batch=batch),
         ]
     )
@@ -331,15 +376,24 @@ def test_repeats_and_swaps_are_dropped() -> None:
     assert found[0].detail.startswith("fits the text of be-0002")
 
 
-@pytest.mark.parametrize(("theirs", "reason"), [("Станцыя згарэла зімой", "swapped"), ("Дом", "")])
+@pytest.mark.parametrize(
+    ("theirs", "reason"), [("Станцыя згарэла зімой", "swapped"), ("Дом", "")]
+)
 def test_one_word_in_common_does_not_hide_a_swap(theirs: str, reason: str) -> None:
     """A question that has a word of its own text, and four of another's, is of the other text."""
     own = "Музей у Лугавінах адчынілі пазней."
     batch = ("be-0001", "be-0002")
     found = check(
         [
-            make_item(1, paragraph=own, question="Ці згарэла зімой станцыя Лугавіны?", batch=batch),
-            make_item(2, paragraph=f"{theirs}, а Лугавіны — не.", batch=batch, state="dropped"),
+            make_item(
+                1,
+                paragraph=own,
+                question="Ці згарэла зімой станцыя Лугавіны?",
+                batch=batch,
+            ),
+            make_item(
+                2, paragraph=f"{theirs}, а Лугавіны — не.", batch=batch, state="dropped"
+            ),
         ]
     )
     assert found[0].reason == reason
@@ -350,7 +404,11 @@ def test_a_dataset_that_its_words_give_away_is_found_out() -> None:
 
     def shares(question: str, yes: str, no: str) -> dict[str, float]:
         items = [
-            make_item(n, question=question.format((no, yes)[n % 2], n), answer=(NO, YES)[n % 2])
+            make_item(
+                n,
+                question=question.format((no, yes)[n % 2], n),
+                answer=(NO, YES)[n % 2],
+            )
             for n in range(200)
         ]
         found = rules.question_only(items, frozenset({"не"}))

@@ -12,17 +12,17 @@ from typing import cast
 
 import pytest
 
-from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.rules import check_questions, question_only
-from cases.builder.work_folder import DraftItem, Origin, from_row
-from cases.check.checks import check_datasets
-from cases.config import load_dataset
-from cases.loading import load_cases
-from evaluators.core import NO, YES, Case
-from evaluators.kinds import FALSE_PREMISE
-from evaluators.rubric import Rubric, combined
-from reports.metrics.gate import floor_gates, gate_inputs
-from reports.metrics.summary import summarise
+from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.builder.rules import check_questions, question_only
+from qagate.cases.builder.work_folder import DraftItem, Origin, from_row
+from qagate.cases.check.checks import check_datasets
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.evaluators.core import NO, YES, Case
+from qagate.evaluators.kinds import FALSE_PREMISE
+from qagate.evaluators.rubric import Rubric, combined
+from qagate.reports.metrics.gate import floor_gates, gate_inputs
+from qagate.reports.metrics.summary import summarise
 from tests.support.made_records import numbered
 
 EBA = Path(__file__).parents[2] / "cases" / "eba" / "dataset.yaml"
@@ -35,7 +35,9 @@ OPENINGS = {
     "unsettled": re.compile(r".*\bnot settle\b.*\bmissing\b"),
 }
 """How an expert's answer of each type begins; an unsettled one says what is missing."""
-HINT = re.compile(r"cannot say|nobody|not known|is not in our file|missing|have not yet")
+HINT = re.compile(
+    r"cannot say|nobody|not known|is not in our file|missing|have not yet"
+)
 """How a question gives away that a fact is lacking."""
 
 ITEMS = load_cases(load_dataset(EBA).slices["en"])
@@ -48,7 +50,9 @@ def test_every_regulatory_item_is_whole() -> None:
         fields = case.metadata
         assert ACT.fullmatch(str(fields["celex"])), case.id
         assert date(2024, 1, 1) <= date.fromisoformat(str(fields["as_of"])), case.id
-        assert all(str(fields[name]).strip() for name in ("topic", "provision", "source")), case.id
+        assert all(
+            str(fields[name]).strip() for name in ("topic", "provision", "source")
+        ), case.id
         assert re.fullmatch(r"(\d{4}_\d{4,5})?", str(fields["qa_id"])), case.id
     for case in ITEMS:
         assert OPENINGS[str(case.metadata["answer_type"])].match(case.expected), case.id
@@ -83,7 +87,10 @@ def test_no_conclusion_pays_without_reading() -> None:
 )
 def test_what_banks_ask_most_is_asked(law: str, least: int) -> None:
     """Templates and dates of reporting, digital resilience and payments, by the act named."""
-    assert sum(bool(re.search(law, str(case.metadata["source"]))) for case in ITEMS) >= least
+    assert (
+        sum(bool(re.search(law, str(case.metadata["source"]))) for case in ITEMS)
+        >= least
+    )
 
 
 BOOLQ = Path(__file__).parents[2] / "cases" / "boolq" / "dataset.yaml"
@@ -104,7 +111,9 @@ def recipe(cases: list[Case]) -> Recipe:
 
 
 def built(case: Case) -> DraftItem:
-    origin = Origin(group=str(case.metadata["genre"]), source="", page=case.id, title="")
+    origin = Origin(
+        group=str(case.metadata["genre"]), source="", page=case.id, title=""
+    )
     return DraftItem(
         id=case.id,
         language=case.language,
@@ -115,14 +124,19 @@ def built(case: Case) -> DraftItem:
     )
 
 
-def test_the_builder_would_keep_every_question(cases: list[Case], recipe: Recipe) -> None:
+def test_the_builder_would_keep_every_question(
+    cases: list[Case], recipe: Recipe
+) -> None:
     """Form, no denial at its head, no copy of its passage; a twin's question is asked twice."""
     asked = {case.question: built(case) for case in cases}
     checked = check_questions(list(asked.values()), recipe)
-    assert [(item.id, item.reason, item.detail) for item in checked if item.reason] == []
+    assert [
+        (item.id, item.reason, item.detail) for item in checked if item.reason
+    ] == []
     longest = {"": 900, "built": 1200}
     assert all(
-        200 <= len(case.context) <= longest[str(case.metadata.get("part", ""))] for case in cases
+        200 <= len(case.context) <= longest[str(case.metadata.get("part", ""))]
+        for case in cases
     )
 
 
@@ -132,7 +146,9 @@ def test_a_passage_is_needed(cases: list[Case], recipe: Recipe) -> None:
     assert found["shares"]["majority"] == 0.5
     assert max(found["shares"].values()) <= 0.58
     alone = [case for case in cases if not case.metadata["twin"]]
-    lengths = {word: [len(c.context) for c in alone if c.label == word] for word in (YES, NO)}
+    lengths = {
+        word: [len(c.context) for c in alone if c.label == word] for word in (YES, NO)
+    }
     pairs = list(product(lengths[YES], lengths[NO]))
     area = sum((yes > no) + (yes == no) / 2 for yes, no in pairs) / len(pairs)
     said = f"{cases[0].language}: AUC of length {area:.2f} in {len(alone)} rows without a twin"
@@ -147,16 +163,24 @@ def test_built_items_are_those_that_the_builder_froze() -> None:
     built = {case.id: case for case in cases if case.metadata.get("part") == "built"}
     folder = BOOLQ.parent / "built"
     lines = [
-        line for path in folder.glob("*.jsonl") for line in path.read_text("utf-8").splitlines()[1:]
+        line
+        for path in folder.glob("*.jsonl")
+        for line in path.read_text("utf-8").splitlines()[1:]
     ]
-    frozen = [item for item in (from_row(json.loads(line)) for line in lines) if not item.reason]
+    frozen = [
+        item
+        for item in (from_row(json.loads(line)) for line in lines)
+        if not item.reason
+    ]
     assert len(built) == len(frozen) >= 50
     for item in frozen:
         case = built[item.id]
         assert (case.context, case.question, case.label) == (
             *(item.paragraph, item.question, item.answer),
         )
-        assert item.validator["blind"] == item.review["said"][0]["verdict"] == item.answer
+        assert (
+            item.validator["blind"] == item.review["said"][0]["verdict"] == item.answer
+        )
 
 
 def test_most_items_are_twins(cases: list[Case]) -> None:
@@ -169,7 +193,9 @@ def test_most_items_are_twins(cases: list[Case]) -> None:
 
 
 @pytest.mark.parametrize(("field", "values"), [("type", TYPES), ("genre", GENRES)])
-def test_types_and_genres_are_in_balance(cases: list[Case], field: str, values: set[str]) -> None:
+def test_types_and_genres_are_in_balance(
+    cases: list[Case], field: str, values: set[str]
+) -> None:
     """None is rare, and each has about as many of either answer."""
     counts = Counter(str(case.metadata[field]) for case in cases)
     yes = Counter(str(case.metadata[field]) for case in cases if case.label == YES)
@@ -207,14 +233,18 @@ def test_a_language_of_judged_items_is_whole(language: str) -> None:
     assert {"partial", "rounding", "injection", "hedged_wrong", "typo"} <= set(graded)
     found = rows(language)
     assert len({row["id"] for row in found}) == len(found)
-    assert len({(row["question"], row["predicted_answer"]) for row in found}) == len(found)
+    assert len({(row["question"], row["predicted_answer"]) for row in found}) == len(
+        found
+    )
     assert {row["label_source"] for row in found} == {"constructed"}
     for row in found:
         if row["kind"] == "candidates":
             assert row["label"] != "NOT_ATTEMPTED", row["id"]
         if row["kind"] in ("scope", "extra_falsehood"):
             assert row["label"] != "INCORRECT", row["id"]
-        assert (row["kind"] == "false_premise") <= row["answer"].startswith(FALSE_PREMISE)
+        assert (row["kind"] == "false_premise") <= row["answer"].startswith(
+            FALSE_PREMISE
+        )
 
 
 def test_labels_are_made_of_scores() -> None:
@@ -235,7 +265,9 @@ def test_labels_are_made_of_scores() -> None:
         for reader in (1, 2):
             given = str(answer.metadata[f"parts_{reader}"])
             assert re.fullmatch(r"[0-3](?: [0-3]){3}", given), answer.id
-            made.append(combined(caps, dict(zip(caps, map(int, given.split()), strict=True))))
+            made.append(
+                combined(caps, dict(zip(caps, map(int, given.split()), strict=True)))
+            )
             assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
         assert int(answer.label or "") in made, answer.id
         assert abs(made[0] - made[1]) <= 3, answer.id
@@ -251,7 +283,9 @@ def floors(ratings: Mapping[str, int]) -> set[str]:
     """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
     rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in ANSWERS]
     records = numbered(rows)
-    gates = floor_gates(JUDGED.floor, gate_inputs(JUDGED, records, summarise(records, JUDGED)))
+    gates = floor_gates(
+        JUDGED.floor, gate_inputs(JUDGED, records, summarise(records, JUDGED))
+    )
     return {gate.threshold.measure for gate in gates if gate.state == "PASS"}
 
 
@@ -265,11 +299,20 @@ def floors(ratings: Mapping[str, int]) -> set[str]:
         lambda _, answer: min(10, 1 + len(answer) // 60),
         lambda _, answer: min(10, 1 + sum(map(str.isdigit, answer)) // 3),
     ],
-    ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
+    ids=[
+        "two too strict",
+        "one too kind",
+        "only 1, 2 and 5",
+        "always 5",
+        "length",
+        "digits",
+    ],
 )
 def test_a_distorted_rater_misses_the_floor(distort: Callable[[int, str], int]) -> None:
     """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""
-    said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in ANSWERS}
+    said = {
+        one.id: distort(int(one.label or ""), one.recorded or "") for one in ANSWERS
+    }
     assert floors(said) < set(JUDGED.floor)
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_dataset, load_gates, with_gates, with_items
-from cases.dataset import Sampling, Selection, Slice, Threshold
-from cases.loading import load_cases
-from cases.plan import make_plan
-from evaluators.core import UsageError
-from evaluators.kinds import MARKS
+from qagate.cases.config import load_dataset, load_gates, with_gates, with_items
+from qagate.cases.dataset import Sampling, Selection, Slice, Threshold
+from qagate.cases.loading import load_cases
+from qagate.cases.plan import make_plan
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.kinds import MARKS
 from tests.support.declaring import (
     GRADED,
     JUDGED,
@@ -33,7 +33,9 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     dataset = declared(folder, kept(__file__, "everything"), rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
     assert (dataset.holm, dataset.require_calibration) == (True, True)
-    assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True, fail="margin"),)
+    assert dataset.pooled == (
+        Threshold(measure="drop", max=0.03, pool=True, fail="margin"),
+    )
     bg, en = dataset.slices["bg"], dataset.slices["en"]
     assert bg.path == folder / "data" / "bg.csv"
     assert bg.thresholds == (
@@ -53,7 +55,10 @@ def test_gates_for_every_language(folder: Path) -> None:
     text = kept(__file__, "every_language")
     dataset = declared(folder, text)
     assert dataset.baseline_required
-    bars = {name: [one.text for one in part.thresholds] for name, part in dataset.slices.items()}
+    bars = {
+        name: [one.text for one in part.thresholds]
+        for name, part in dataset.slices.items()
+    }
     assert bars["en"] == ["correct >= 0.4", "drop <= 0.1"]
     assert bars["bg"] == ["drop <= 0.1", "correct >= 0.3", "incorrect <= 0.5"]
     assert with_items(dataset, "pl", Path("pl.csv")).slices["pl"].thresholds == ()
@@ -64,14 +69,21 @@ def test_gates_for_every_language(folder: Path) -> None:
 
 def test_every_bundled_language_has_a_margin_of_its_own() -> None:
     """A loss in one language cannot hide among the others; the margin of each can be shown."""
-    margins = {"simpleqa": 0.1, "simpleqa/simpleqa_hard": 0.15, "boolq": 0.15, "eba": 0.15}
+    margins = {
+        "simpleqa": 0.1,
+        "simpleqa/simpleqa_hard": 0.15,
+        "boolq": 0.15,
+        "eba": 0.15,
+    }
     for name, margin in {**margins, "smoke": 0.2}.items():
         slices = load_dataset(Path(f"cases/{name}/dataset.yaml")).slices
         assert slices
         for one in slices.values():
             few = one.name == "simpleqa_hard:be"  # 42 items, where others have 120
             wanted = [0.25 if few else margin]
-            assert [gate.max for gate in one.thresholds if gate.name == "drop"] == wanted
+            assert [
+                gate.max for gate in one.thresholds if gate.name == "drop"
+            ] == wanted
 
 
 def bundled(name: str, language: str) -> Slice:
@@ -83,7 +95,10 @@ def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
     """Two kinds of hard ones; premises, most with one wrong detail, and some that nobody knows.
     Round numbers are ranges, English asks directly, and Belarusian answers in Russian are gated."""
     own = bundled("simpleqa", language)
-    hard, cases = load_cases(bundled("simpleqa/simpleqa_hard", language)), load_cases(own)
+    hard, cases = (
+        load_cases(bundled("simpleqa/simpleqa_hard", language)),
+        load_cases(own),
+    )
     kinds = Counter(case.metadata["kind"] for case in hard)
     assert sorted(kinds.values()) == ([16, 26] if language == "be" else [60, 60])
     premises = [case for case in cases if case.golds[0].startswith(MARKS)]
@@ -93,10 +108,16 @@ def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
     assert any(case.golds[0].startswith(MARKS[1]) for case in premises)
     numbers = [case.golds for case in cases if case.metadata["answer_type"] == "Number"]
     rounded = re.compile(r"\W*\d+(?:[ ,]\d{3})*(?<=\d0)\b(?![.,]\d)")
-    assert not [some for some in numbers if rounded.match(some[0]) and ".." not in f"{some}"]
+    assert not [
+        some for some in numbers if rounded.match(some[0]) and ".." not in f"{some}"
+    ]
     asked = re.compile(r"(\w+\W+){0,3}(who|what|which|when|where|how)", re.IGNORECASE)
     every = [*cases, *hard, *load_cases(bundled("smoke", language))]
-    assert not [one.id for one in every if one.language == "en" and not asked.match(one.question)]
+    assert not [
+        one.id
+        for one in every
+        if one.language == "en" and not asked.match(one.question)
+    ]
     bars = {bar.text for bar in own.thresholds}
     assert "premise_accepted <= 0.75" in bars
     assert ("check_language >= 0.9" in bars) == (language == "be")
@@ -104,7 +125,9 @@ def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
 
 def test_other_kinds(folder: Path) -> None:
     """A pass bar, the words for yes and no, and a judge's floor."""
-    rated = declared(folder, "kind: rated\npass_bar: 7\nlanguages: {en: {file: a.yaml}}\n")
+    rated = declared(
+        folder, "kind: rated\npass_bar: 7\nlanguages: {en: {file: a.yaml}}\n"
+    )
     assert rated.slices["en"].pass_bar == 7
     be = declared(folder, YES_NO).slices["be"]
     assert (be.yes, be.no) == ("Так", "Не")
@@ -113,9 +136,13 @@ def test_other_kinds(folder: Path) -> None:
     assert judged.slices["en"].floor == {"agreement": 0.8}
     assert judged.slices["bg"].floor == {"kappa": -0.1}
     assert not judged.slices["en"].floor_limit
-    limit = declared(folder, JUDGED + "floor: {agreement: 0.9}\nfloor_limit: {agreement: 0.85}\n")
+    limit = declared(
+        folder, JUDGED + "floor: {agreement: 0.9}\nfloor_limit: {agreement: 0.85}\n"
+    )
     assert limit.slices["en"].floor_limit == {"agreement": 0.85}
-    both = declared(folder, JUDGED + "floor: {mean_difference: 9}\noffline_floor: {kappa: 0.1}\n")
+    both = declared(
+        folder, JUDGED + "floor: {mean_difference: 9}\noffline_floor: {kappa: 0.1}\n"
+    )
     assert both.slices["en"].floor == {"mean_difference": 9.0}
     assert both.slices["en"].offline_floor == {"kappa": 0.1}
 
@@ -128,22 +155,33 @@ def test_a_rubric_may_say_which_rating_passes(folder: Path) -> None:
     rated = "kind: rated\nrubric: own\nlanguages: {en: {file: a.yaml"
     assert declared(folder, rated + "}}\n").slices["en"].pass_bar == 8
     assert declared(folder, rated + ", pass_bar: 9}}\n").slices["en"].pass_bar == 9
-    judged = declared(folder, "kind: judged\nrubric: own\nlanguages: {en: {file: a.csv}}\n")
+    judged = declared(
+        folder, "kind: judged\nrubric: own\nlanguages: {en: {file: a.csv}}\n"
+    )
     assert judged.slices["en"].pass_bar == 8
 
 
 def test_ranges_follow_the_measure(folder: Path) -> None:
     """Ratings go from 1 to 10, a drop is a share of the items, a penalised score may be below 0."""
     gates = "mean_rating: {min: 5.5}, drop: {max: 0.2}"
-    rated = declared(folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n")
-    assert [rule.measure for rule in rated.slices["en"].thresholds] == ["mean_rating", "drop"]
+    rated = declared(
+        folder, f"kind: rated\nlanguages: {{en: {{file: a, gates: {{{gates}}}}}}}\n"
+    )
+    assert [rule.measure for rule in rated.slices["en"].thresholds] == [
+        "mean_rating",
+        "drop",
+    ]
     graded = declared(folder, GRADED + "    gates: {penalised: {min: -2}}\n")
     assert graded.slices["en"].thresholds[0].min == -2
-    assert "0.5" in refusal(folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}"))
+    assert "0.5" in refusal(
+        folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}")
+    )
 
 
 @tabled("kind", "protocol", "fits")
-def test_a_rubric_fits_the_kind(folder: Path, kind: str, protocol: str, fits: bool) -> None:
+def test_a_rubric_fits_the_kind(
+    folder: Path, kind: str, protocol: str, fits: bool
+) -> None:
     """A grader cannot rate and a rater cannot grade; labelled items may be either."""
     user = "{question} {target} {predicted_answer}"
     head = f'name: own\nlanguage: en\nversion: "1"\nprotocol: {protocol}\n'
@@ -179,7 +217,9 @@ def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
 def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
     """A prompt or rubric in a language that the slice does not name is a mistake."""
     (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
-    assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
+    assert "written for language 'pl'" in refusal(
+        folder, GRADED + "rubric: facts\n", rubrics
+    )
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     assert "written for language 'bg'" in refusal(folder, GRADED)
     assert declared(folder, GRADED + "    rubric_language: bg\n").slices["en"].prompt
@@ -187,17 +227,33 @@ def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> N
 
 def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
     """A bundled rubric by name, or the user's own template next to the file."""
-    (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
-    own = some(declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics).slices["en"].rubric)
+    (folder / "own.en.txt").write_text(
+        "{question} {target} {predicted_answer}", encoding="utf-8"
+    )
+    own = some(
+        declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics)
+        .slices["en"]
+        .rubric
+    )
     assert own.protocol == "letter"
     hungarian = GRADED.replace("en", "hu") + "rubric: facts\n"
     said = refusal(folder, hungarian, rubrics)
-    assert "no rubric 'facts' in language 'hu' (there is bg, en); add facts.hu.yaml or set" in said
-    english = declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"]
+    assert (
+        "no rubric 'facts' in language 'hu' (there is bg, en); add facts.hu.yaml or set"
+        in said
+    )
+    english = declared(folder, hungarian + "rubric_language: en\n", rubrics).slices[
+        "hu"
+    ]
     assert some(english.rubric).language == "en"
-    assert "(rubrics: facts.bg, facts.en)" in refusal(folder, GRADED + "rubric: fact\n", rubrics)
+    assert "(rubrics: facts.bg, facts.en)" in refusal(
+        folder, GRADED + "rubric: fact\n", rubrics
+    )
     said = refusal(folder, GRADED + "rubric_language: English\n", rubrics)
-    assert "key 'rubric_language': want a language code such as 'en', got 'English'" in said
+    assert (
+        "key 'rubric_language': want a language code such as 'en', got 'English'"
+        in said
+    )
 
 
 def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
@@ -219,7 +275,9 @@ def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) 
 
 def test_default_is_declared_once(folder: Path, rubrics: Path) -> None:
     """``languages.default`` is no slice of its own, and what it says holds for other languages."""
-    dataset = declared(folder, YES_NO.replace("}}", "}, default: {yes: Ano, no: Ne}}"), rubrics)
+    dataset = declared(
+        folder, YES_NO.replace("}}", "}, default: {yes: Ano, no: Ne}}"), rubrics
+    )
     assert list(dataset.slices) == ["be"]
     assert with_items(dataset, "cs", Path("x"), rubrics).slices["cs"].yes == "Ano"
     bare = declared(folder, YES_NO, rubrics)
@@ -227,42 +285,67 @@ def test_default_is_declared_once(folder: Path, rubrics: Path) -> None:
         with_items(bare, "cs", Path("x"), rubrics)
 
 
-def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path) -> None:
+def test_a_gate_that_the_file_does_not_replace_stays(
+    folder: Path, rubrics: Path
+) -> None:
     """A gate goes only for one of the same name and scope, or with ``replace: all``, then named."""
-    text = GRADED + "    gates: {correct: {min: 0.3}}\ndrop: {max: 0.1, pool: languages}\n"
+    text = (
+        GRADED + "    gates: {correct: {min: 0.3}}\ndrop: {max: 0.1, pool: languages}\n"
+    )
     dataset = declared(folder, text, rubrics)
     own = "facts: {en: {incorrect: {max: 0.4}}, sample: {limit: 9, seed: 2}}\n"
     read = load_gates(gates(folder, own + "other: {en: {kappa: {min: 0.5}}}"))
     found = with_gates(dataset, read)
-    stays, added = Threshold(measure="correct", min=0.3), Threshold(measure="incorrect", max=0.4)
+    stays, added = (
+        Threshold(measure="correct", min=0.3),
+        Threshold(measure="incorrect", max=0.4),
+    )
     assert found.slices["en"].thresholds == (stays, added)
     assert (found.pooled, found.left_out) == (dataset.pooled, ())
     assert found.sampling == Sampling(limit=9, seed=2)
-    assert read.datasets["other"].languages["en"] == (Threshold(measure="kappa", min=0.5),)
+    assert read.datasets["other"].languages["en"] == (
+        Threshold(measure="kappa", min=0.5),
+    )
     gone = with_gates(dataset, load_gates(gates(folder, f"replace: all\n{own}")))
     assert (gone.slices["en"].thresholds, gone.pooled) == ((added,), ())
     assert gone.left_out == ("facts:en correct >= 0.3", "facts:* drop <= 0.1")
     unnamed = with_gates(dataset, load_gates(gates(folder, "replace: all\nother: {}")))
     assert unnamed.slices["en"].thresholds == ()
-    (near,) = load_gates(gates(folder, f"{own}FACT: {{}}\nother: {{}}")).put_into([dataset], "")
-    assert near.left_out == ("those of FACT, which is not in this run (did you mean facts?)",)
+    (near,) = load_gates(gates(folder, f"{own}FACT: {{}}\nother: {{}}")).put_into(
+        [dataset], ""
+    )
+    assert near.left_out == (
+        "those of FACT, which is not in this run (did you mean facts?)",
+    )
 
 
 @tabled("before", "after", "laxer")
-def test_a_gate_made_laxer_is_named(folder: Path, before: str, after: str, laxer: bool) -> None:
+def test_a_gate_made_laxer_is_named(
+    folder: Path, before: str, after: str, laxer: bool
+) -> None:
     """Anything that may pass where the data set's own gate does not; stricter gates are silent."""
     dataset = declared(folder, f"{GRADED}    gates: {{{before}}}\n")
-    found = with_gates(dataset, load_gates(gates(folder, f"facts: {{en: {{{after}}}}}")))
+    found = with_gates(
+        dataset, load_gates(gates(folder, f"facts: {{en: {{{after}}}}}"))
+    )
     assert len(found.laxer) == laxer
-    assert all(line.startswith("facts:en ") and " in place of " in line for line in found.laxer)
+    assert all(
+        line.startswith("facts:en ") and " in place of " in line for line in found.laxer
+    )
 
 
 @tabled("settings", "row", "said")
-def test_a_gate_nothing_can_decide(folder: Path, settings: str, row: str, said: str) -> None:
+def test_a_gate_nothing_can_decide(
+    folder: Path, settings: str, row: str, said: str
+) -> None:
     """A metric that these items can never have: in a slice, pooled, or from labels of one kind."""
     path = folder / "dataset.yaml"
-    path.write_text(f"{settings}languages: {{en: {{file: en.csv}}}}\n", encoding="utf-8")
-    (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
+    path.write_text(
+        f"{settings}languages: {{en: {{file: en.csv}}}}\n", encoding="utf-8"
+    )
+    (folder / "own.en.txt").write_text(
+        "{question} {target} {predicted_answer}", encoding="utf-8"
+    )
     head = ["question", "answer", "predicted_answer", "label"][: row.count(",") + 1]
     (folder / "en.csv").write_text(f"{','.join(head)}\n{row}\n", encoding="utf-8")
     with pytest.raises(UsageError) as caught:
@@ -283,10 +366,14 @@ def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None
         ("rise of incorrect", 0.05, "margin"),
     ]
     assert all(one.pool and one.paired and one.evidence == "confident" for one in found)
-    dataset = declared(folder, f"{GRADED}drop: {{max: 0.05, fail: zero, pool: languages}}\n")
+    dataset = declared(
+        folder, f"{GRADED}drop: {{max: 0.05, fail: zero, pool: languages}}\n"
+    )
     laxer = "facts: {drop: {max: 0.2, evidence: estimate, pool: languages}}"
     lines = with_gates(dataset, load_gates(gates(folder, laxer))).laxer
-    assert lines == ("facts:* drop <= 0.2, estimate in place of drop <= 0.05, fail: zero",)
+    assert lines == (
+        "facts:* drop <= 0.2, estimate in place of drop <= 0.05, fail: zero",
+    )
 
 
 def test_gates_of_all_languages_stand_once(folder: Path, rubrics: Path) -> None:
@@ -297,7 +384,10 @@ def test_gates_of_all_languages_stand_once(folder: Path, rubrics: Path) -> None:
     text += "  bg: {file: en.jsonl, gates: *own}\n  pl: {file: en.jsonl, gates: {<<: *own}}\n"
     text += "  hu: {file: en.jsonl}\n"
     slices = declared(folder, text, rubrics).slices
-    bars = {name: {one.name: one.bar for one in made.thresholds} for name, made in slices.items()}
+    bars = {
+        name: {one.name: one.bar for one in made.thresholds}
+        for name, made in slices.items()
+    }
     assert bars["hu"] == {"incorrect": "<= 0.5", "rise of cost": "<= 20%"}
     assert bars["en"] == {**bars["hu"], "correct": ">= 0.3", "incorrect": "<= 0.4"}
     assert bars["bg"] == bars["pl"] == bars["en"]
@@ -316,5 +406,9 @@ def test_gates_on_what_answers_take(folder: Path, rubrics: Path) -> None:
         (500, False, "<= 500"),
     ]
     assert by_name["seconds_p95"].bar == "<= 8"
-    assert all(by_name[name].of_usage for name in ("seconds_p95", "cost", "rise of cost"))
-    assert not any(one.of_usage for one in declared(folder, GRADED).slices["en"].thresholds)
+    assert all(
+        by_name[name].of_usage for name in ("seconds_p95", "cost", "rise of cost")
+    )
+    assert not any(
+        one.of_usage for one in declared(folder, GRADED).slices["en"].thresholds
+    )

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.check.item_checks import CASES
-from cases.config import load_dataset, with_items
-from cases.dataset import DATASET_FILE
-from cases.draw import Drawn, DrawRecipe, file_text
-from cases.loading import load_cases
-from evaluators.core import UsageError
-from reports.commands.data_sets import draw as main
+from qagate.bundled import CASES
+from qagate.cases.config import load_dataset, with_items
+from qagate.cases.dataset import DATASET_FILE
+from qagate.cases.draw import Drawn, DrawRecipe, file_text
+from qagate.cases.loading import load_cases
+from qagate.evaluators.core import UsageError
+from qagate.reports.commands.data_sets import draw as main
 from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 
@@ -44,8 +44,13 @@ def recipe(folder: Path, draw: str, rows: str = "", top: str = TOP) -> DrawRecip
 
 def people(made: DrawRecipe, drawn: Drawn) -> list[int]:
     """Return the numbers of the rows that a question names as its source, in its order."""
-    found = {row.values["code"]: int(str(row.values["people"])) for row in made.table.records}
-    return [found[key] for key in drawn["source"].removeprefix("Town register: ").split(", ")]
+    found = {
+        row.values["code"]: int(str(row.values["people"])) for row in made.table.records
+    }
+    return [
+        found[key]
+        for key in drawn["source"].removeprefix("Town register: ").split(", ")
+    ]
 
 
 def names(question: str) -> list[str]:
@@ -53,12 +58,16 @@ def names(question: str) -> list[str]:
 
 
 @pytest.mark.untraced
-@given(seed=st.integers(), numbers=st.lists(st.integers(1, 9999), min_size=24, max_size=40))
+@given(
+    seed=st.integers(), numbers=st.lists(st.integers(1, 9999), min_size=24, max_size=40)
+)
 def test_the_gold_is_the_row_with_the_highest_number(
     tmp_path_factory: pytest.TempPathFactory, seed: int, numbers: Sequence[int]
 ) -> None:
     """For any table and seed: the first is beyond doubt, and no row is used twice."""
-    rows = "".join(f"t{n},Town{n:02d}x,r,{number}\n" for n, number in enumerate(numbers))
+    rows = "".join(
+        f"t{n},Town{n:02d}x,r,{number}\n" for n, number in enumerate(numbers)
+    )
     made = recipe(tmp_path_factory.mktemp("draw"), WHICH, HEAD + rows)
     try:
         found = made.draw(seed, 2)["en"]
@@ -102,9 +111,15 @@ def test_a_seed_draws_the_same_questions_and_another_one_others(tmp_path: Path) 
     made = recipe(tmp_path, WHICH)
     first, again, other = made.draw(1), made.draw(1), made.draw(2)
     assert first == again
-    assert {one["fact_id"] for one in first["en"]}.isdisjoint(one["fact_id"] for one in other["en"])
-    assert [one["fact_id"] for one in first["en"]] == [one["fact_id"] for one in first["de"]]
-    assert {(one["as_of"], one["part"]) for one in first["de"]} == {("2024-12-31", "hard")}
+    assert {one["fact_id"] for one in first["en"]}.isdisjoint(
+        one["fact_id"] for one in other["en"]
+    )
+    assert [one["fact_id"] for one in first["en"]] == [
+        one["fact_id"] for one in first["de"]
+    ]
+    assert {(one["as_of"], one["part"]) for one in first["de"]} == {
+        ("2024-12-31", "hard")
+    }
 
 
 def test_what_a_file_of_questions_holds(tmp_path: Path) -> None:
@@ -126,16 +141,19 @@ def test_what_a_file_of_questions_holds(tmp_path: Path) -> None:
 
 
 def test_conditions_leave_rows_out(tmp_path: Path) -> None:
-    """A name that stands twice in the table, listed values, bounds, and texts that do not match."""
+    """A name that stands twice, listed values, bounds, and texts that do not match."""
     rows = (
-        "a,Paris,r1,500\nb,Paris,r2,40\nc,Rome,r1,many\nd,Bonn,r1,300\ne,Lyon,r3,900\nf,X1,r1,7\n"
+        "a,Paris,r1,500\nb,Paris,r2,40\nc,Rome,r1,many\nd,Bonn,r1,300\n"
+        "e,Lyon,r3,900\nf,X1,r1,7\n"
     )
     top = TOP + (
         "unique: [name]\nwhere:\n  region: {any: [r1, r3]}\n  name: {none: [Lyon], "
         "matches: '[a-z]+'}\n  people: {matches: '[0-9]+', min: 1, max: 400}\n"
     )
     made = recipe(tmp_path, VALUE.replace("count: 3", "count: 1"), HEAD + rows, top)
-    assert [one["Question"] for one in made.draw(9)["en"]] == ["How many people live in Bonn?"]
+    assert [one["Question"] for one in made.draw(9)["en"]] == [
+        "How many people live in Bonn?"
+    ]
 
 
 BULGARIAN = "ekatte,name,province,is_village,population_2013\n" + "".join(
@@ -145,12 +163,18 @@ BULGARIAN = "ekatte,name,province,is_village,population_2013\n" + "".join(
 
 
 @tabled("language", "wanted")
-def test_the_bundled_recipe_spells_names(tmp_path: Path, language: str, wanted: list[str]) -> None:
+def test_the_bundled_recipe_spells_names(
+    tmp_path: Path, language: str, wanted: list[str]
+) -> None:
     """Bulgarian names stand in the letters, and by the rules, of the language that asks."""
     (tmp_path / "register.csv").write_text(BULGARIAN, encoding="utf-8")
     text = VILLAGES.read_text(encoding="utf-8")
-    text = re.sub(r"count: \d+", "count: 1", text).replace("within: 150%", "within: 9000%")
-    (tmp_path / "own.yaml").write_text(text[: text.index("  - id: be-")], encoding="utf-8")
+    text = re.sub(r"count: \d+", "count: 1", text).replace(
+        "within: 150%", "within: 9000%"
+    )
+    (tmp_path / "own.yaml").write_text(
+        text[: text.index("  - id: be-")], encoding="utf-8"
+    )
     made = DrawRecipe(tmp_path / "own.yaml", tmp_path / "register.csv")
     for one in made.draw(1)[language]:
         assert all(name in one["Question"] for name in wanted)
@@ -161,9 +185,13 @@ def test_the_recipe_of_the_documents_draws(tmp_path: Path) -> None:
     text = Path("docs/data.md").read_text(encoding="utf-8")
     shown = text[text.index("# towns.yaml") :].split("```")[0]
     rows = "".join(f"t{n},Town{n:03d}x,r{n % 3},{1000 + n * n}\n" for n in range(90))
-    found = recipe(tmp_path, shown.replace("count: 60", "count: 5"), HEAD + rows, "").draw(7)["en"]
+    found = recipe(
+        tmp_path, shown.replace("count: 60", "count: 5"), HEAD + rows, ""
+    ).draw(7)["en"]
     assert len(found) == 5
-    assert all(one["Answers"] in one["Question"] and one["part"] == "hard" for one in found)
+    assert all(
+        one["Answers"] in one["Question"] and one["part"] == "hard" for one in found
+    )
 
 
 def test_bundled_hard_items_are_of_this_recipe() -> None:
@@ -173,12 +201,17 @@ def test_bundled_hard_items_are_of_this_recipe() -> None:
         assert {row["part"] for row in rows} == {"hard"}
         for row in rows:
             in_order = row["kind"] == "order four"
-            digits, offered = sorted(row["Answers"]), row["Question"].count(f" {row['Answers']}")
+            digits, offered = (
+                sorted(row["Answers"]),
+                row["Question"].count(f" {row['Answers']}"),
+            )
             assert (digits == [*"1234"]) if in_order else offered == 1
 
 
 @tabled("old", "new", "message")
-def test_a_wrong_recipe(tmp_path: Path, capsys: Captured, old: str, new: str, message: str) -> None:
+def test_a_wrong_recipe(
+    tmp_path: Path, capsys: Captured, old: str, new: str, message: str
+) -> None:
     """File, line, key, what was got and what to do; nothing is written."""
     recipe(tmp_path, WHICH)
     path = tmp_path / "recipe.yaml"
@@ -186,13 +219,23 @@ def test_a_wrong_recipe(tmp_path: Path, capsys: Captured, old: str, new: str, me
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(UsageError, match=message) as error:
-        main([str(tmp_path / "towns.csv"), "--recipe", str(path), "--to", str(tmp_path / "out")])
+        main(
+            [
+                str(tmp_path / "towns.csv"),
+                "--recipe",
+                str(path),
+                "--to",
+                str(tmp_path / "out"),
+            ]
+        )
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
     assert capsys.readouterr().out == ""
 
 
-def test_the_command_writes_checks_and_says_how_to_run(tmp_path: Path, capsys: Captured) -> None:
+def test_the_command_writes_checks_and_says_how_to_run(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """A file for each language; a second time it would write over what may have been edited."""
     recipe(tmp_path, WHICH)
     words = [f"{tmp_path / 'towns.csv'}", "--recipe", f"{tmp_path / 'recipe.yaml'}"]
@@ -206,10 +249,14 @@ def test_the_command_writes_checks_and_says_how_to_run(tmp_path: Path, capsys: C
     with pytest.raises(UsageError, match="--count 0"):
         main([*words, "--count", "0"])
     assert main([*words, "--blind"]) == 0
-    assert "Answers" not in (tmp_path / "out" / "en.questions.csv").read_text(encoding="utf-8")
+    assert "Answers" not in (tmp_path / "out" / "en.questions.csv").read_text(
+        encoding="utf-8"
+    )
 
 
-def test_what_check_finds_ends_the_command_with_1(tmp_path: Path, capsys: Captured) -> None:
+def test_what_check_finds_ends_the_command_with_1(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """A gold of another script, for instance; an empty one is none, and its row is named."""
     draw = VALUE.replace("count: 3", "count: 1").replace("tolerance: 5 %", "")
     recipe(tmp_path, draw, HEAD + "a,Bоnn,r,5\n")  # with a Cyrillic letter

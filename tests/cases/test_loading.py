@@ -15,15 +15,15 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset, load_gates, with_gates
-from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
-from cases.plan import sample
-from cases.rows import check_gold, with_tolerance
-from cases.tables import Table, read_csv, read_json, read_table
-from evaluators.core import UsageError
-from evaluators.judges.lexical.judge import grade
-from evaluators.judges.lexical.tables import tables
-from evaluators.kinds import FALSE_PREMISE
+from qagate.cases.config import load_dataset, load_gates, with_gates
+from qagate.cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
+from qagate.cases.plan import sample
+from qagate.cases.rows import check_gold, with_tolerance
+from qagate.cases.tables import Table, read_csv, read_json, read_table
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.judges.lexical.tables import tables
+from qagate.evaluators.kinds import FALSE_PREMISE
 from tests.support.declaring import GRADED, line, loaded, made
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
@@ -34,7 +34,9 @@ ESCAPED = "metadata,problem,answer\n{'a': '\\d'},q,a\n  ,r,b\n"
 
 
 @tabled("text", "form", "expected")
-def test_fields_are_kept(tmp_path: Path, text: str, form: str, expected: dict[str, object]) -> None:
+def test_fields_are_kept(
+    tmp_path: Path, text: str, form: str, expected: dict[str, object]
+) -> None:
     """The layouts of SimpleQA, rated and judged files; JSON keeps types, and answers are text.
     Numbers become numbers where that loses nothing; an object's or a literal's entries are
     metadata, and an odd backslash is text. ``answer`` and ``answers`` are the accepted forms. A
@@ -75,11 +77,17 @@ def test_the_field_of_dependent_items(tmp_path: Path) -> None:
     path.write_text("question,answer,story\na,b,\nc,d,one\n", encoding="utf-8")
     slice_ = replace(made(path, "graded"), cluster="story")
     assert len(load_cases(slice_)) == 2
-    with pytest.raises(UsageError, match=r"no item has a field 'storey'.*name one.*\('story'\)"):
+    with pytest.raises(
+        UsageError, match=r"no item has a field 'storey'.*name one.*\('story'\)"
+    ):
         load_cases(replace(slice_, cluster="storey"))
-    with pytest.raises(UsageError, match=r"a field 'storey', which 'by:'.*name one.*\('story'\)"):
+    with pytest.raises(
+        UsageError, match=r"a field 'storey', which 'by:'.*name one.*\('story'\)"
+    ):
         load_cases(replace(slice_, by=("part", "storey")))
-    path.write_text("passage,question,answer\np,a?,yes\np,b?,no\nq,c?,no\n", encoding="utf-8")
+    path.write_text(
+        "passage,question,answer\np,a?,yes\np,b?,no\nq,c?,no\n", encoding="utf-8"
+    )
     slice_ = replace(made(path, "yes_no", "Yes", "No"), cluster="twin")
     first, second, third = (slice_.cluster_of(case) for case in load_cases(slice_))
     assert first == second != third
@@ -92,7 +100,9 @@ def test_a_blank_gold_is_refused_with_file_and_row(tmp_path: Path, gold: str) ->
         loaded(tmp_path, f"metadata,problem,answer\n{{}},q?,NA\n{{}},r?,{gold}\n")
 
 
-@pytest.mark.parametrize("word", ["NA", "None", "null", "nan", "007", "1e5", "No", "2024-12-31"])
+@pytest.mark.parametrize(
+    "word", ["NA", "None", "null", "nan", "007", "1e5", "No", "2024-12-31"]
+)
 def test_answers_are_text_in_every_format(tmp_path: Path, word: str) -> None:
     """No reader turns an answer into anything else."""
     assert loaded(tmp_path, f"Question,Answers\nq?,{word}\n")[0].golds == (word,)
@@ -104,7 +114,14 @@ def test_answers_are_text_in_every_format(tmp_path: Path, word: str) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "label"),
-    [("Так", "YES"), ("не", "NO"), (" YES ", "YES"), ("Nem", "NO"), (True, "YES"), (False, "NO")],
+    [
+        ("Так", "YES"),
+        ("не", "NO"),
+        (" YES ", "YES"),
+        ("Nem", "NO"),
+        (True, "YES"),
+        (False, "NO"),
+    ],
 )
 def test_yes_no_layout(tmp_path: Path, answer: object, label: str) -> None:
     """paragraph or passage, question, answer; a label in any case, or true and false."""
@@ -118,7 +135,10 @@ def test_own_words_for_yes_and_no(tmp_path: Path) -> None:
     """A slice's own words count like the known ones."""
     path = tmp_path / "a.csv"
     path.write_text("passage,question,answer\np,q,Ano\np,r,ne\n", encoding="utf-8")
-    assert [case.label for case in load_cases(made(path, "yes_no", "ano", "ne"))] == ["YES", "NO"]
+    assert [case.label for case in load_cases(made(path, "yes_no", "ano", "ne"))] == [
+        "YES",
+        "NO",
+    ]
     path.write_text("passage,question,answer\np,q,x\n", encoding="utf-8")
     with pytest.raises(UsageError, match="want 'ano' or 'ne', got 'x'"):
         load_cases(made(path, "yes_no", "ano", "ne"))
@@ -133,7 +153,10 @@ def test_same_question_twice(tmp_path: Path) -> None:
     stem = loaded(tmp_path, "Question,Answers\nq,a\n")[0].id
     three = loaded(tmp_path, "Question,Answers\nq,a\nq,a\nq,a\n")
     assert [case.id for case in three] == [stem + end for end in ids]
-    for text in ("id,Question,Answers\n1,q,a\n2,q,b\n", "x_row,Question,Answers\n1,q,a\n2,q,b\n"):
+    for text in (
+        "id,Question,Answers\n1,q,a\n2,q,b\n",
+        "x_row,Question,Answers\n1,q,a\n2,q,b\n",
+    ):
         assert len(loaded(tmp_path, text)) == 2
     contexts = "context,Question,Answers\nc,q,a\nd,q,b\n"
     assert len(loaded(tmp_path, contexts)) == 2
@@ -153,7 +176,8 @@ def test_real_files(name: str, kind: str, count: int) -> None:
 def test_ids_are_given_or_hashed(tmp_path: Path) -> None:
     """Short ASCII stays, a path is hashed; order and recorded answers change nothing."""
     text = "\n".join(
-        line(id=given, question=str(given)) for given in ("a.b-c_1", 7, "..\\..\\x", "я")
+        line(id=given, question=str(given))
+        for given in ("a.b-c_1", 7, "..\\..\\x", "я")
     )
     ids = [case.id for case in loaded(tmp_path, text, "jsonl")]
     assert ids[:2] == ["a.b-c_1", "7"]
@@ -161,12 +185,19 @@ def test_ids_are_given_or_hashed(tmp_path: Path) -> None:
     assert all(GOOD_ID.fullmatch(id_) for id_ in ids)
     one = loaded(tmp_path, "Question,Answers,Predicted answers\nq,a,x\nr,b,y\n")
     two = loaded(tmp_path, "Predicted answers,Answers,Question\nz,b,r\n,a,q\n")
-    assert {(case.id, case.digest) for case in one} == {(case.id, case.digest) for case in two}
+    assert {(case.id, case.digest) for case in one} == {
+        (case.id, case.digest) for case in two
+    }
 
 
 def test_digest_covers_what_changes_the_result() -> None:
     """Each part that may change an item's result changes its digest."""
-    texts = [("q", "c", ("a",)), ("Q", "c", ("a",)), ("q", "C", ("a",)), ("q", "c", ("a", "b"))]
+    texts = [
+        ("q", "c", ("a",)),
+        ("Q", "c", ("a",)),
+        ("q", "C", ("a",)),
+        ("q", "c", ("a", "b")),
+    ]
     more = [("YES",), (None, ""), (None, "p")]
     digests = {case_digest(*given) for given in texts}
     assert len(digests | {case_digest("q", "c", ("a",), *given) for given in more}) == 7
@@ -178,7 +209,9 @@ def test_ids_are_unique_and_well_formed(ids: list[str]) -> None:
     found = list(unique(ids))
     assert len(set(found)) == len(ids)
     assert all(GOOD_ID.fullmatch(id_) for id_ in found)
-    assert [found[ids.index(id_)] for id_ in dict.fromkeys(ids)] == list(dict.fromkeys(ids))
+    assert [found[ids.index(id_)] for id_ in dict.fromkeys(ids)] == list(
+        dict.fromkeys(ids)
+    )
 
 
 @given(st.integers(0, 40), st.integers(0, 5))
@@ -200,7 +233,9 @@ def test_sample_without_limit_and_by_seed() -> None:
 
 
 @tabled("language", "gold", "tolerance", "range_")
-def test_a_tolerance_becomes_a_range(language: str, gold: str, tolerance: str, range_: str) -> None:
+def test_a_tolerance_becomes_a_range(
+    language: str, gold: str, tolerance: str, range_: str
+) -> None:
     """The range is exact, in the gold's unit and the language's decimal mark; a point is one."""
     assert with_tolerance(gold, tolerance, language) == range_
     premise = f"{FALSE_PREMISE}it has none"
@@ -226,23 +261,34 @@ def test_ranges_are_exact(gold: Decimal, tolerance: Decimal, language: str) -> N
 def test_the_loader_adds_the_range_to_the_accepted_forms(tmp_path: Path) -> None:
     """Judges see it with the others, items without a tolerance keep their digest."""
     head = "Question,Answers,Aliases,tolerance\n"
-    plain, widened = loaded(tmp_path, f"{head}q,5 m,five metres,\nr,5 m,five metres,1\n")
+    plain, widened = loaded(
+        tmp_path, f"{head}q,5 m,five metres,\nr,5 m,five metres,1\n"
+    )
     assert plain.golds == ("5 m", "five metres")
     assert widened.golds == ("5 m", "five metres", "4..6 m")
-    assert loaded(tmp_path, line(answer="5 m", tolerance=2), "jsonl")[0].golds == ("5 m", "3..7 m")
+    assert loaded(tmp_path, line(answer="5 m", tolerance=2), "jsonl")[0].golds == (
+        "5 m",
+        "3..7 m",
+    )
     without = loaded(tmp_path, "Question,Answers,Aliases\nq,5 m,five metres\n")
     assert without[0].digest == plain.digest
 
 
 def test_the_lexical_judge_reads_ranges(tmp_path: Path) -> None:
     """A number within the tolerance is right, the ends included, and one beyond it is wrong."""
-    (case,) = loaded(tmp_path, 'Question,Answers,tolerance\nHow high is it?,"2,925 m",5 m\n')
-    found = [grade(case, answer).grade for answer in ("2928 m", "2,930 metres", "2931 m")]
+    (case,) = loaded(
+        tmp_path, 'Question,Answers,tolerance\nHow high is it?,"2,925 m",5 m\n'
+    )
+    found = [
+        grade(case, answer).grade for answer in ("2928 m", "2,930 metres", "2931 m")
+    ]
     assert found == ["CORRECT", "CORRECT", "INCORRECT"]
 
 
 HERE = Path("data.csv")
-CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=12)
+CELLS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=12
+)
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:
@@ -271,16 +317,27 @@ def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> Non
         assert list(table.names) == ["question", "answer"]
         assert rows(table)[0] == {"question": "Q", "answer": "A"}
     assert len(table.records) == 2
-    table = read_table(write(tmp_path, "a.csv", " ANSWERS ,Predicted Answers\r\nA,P\r\n"))
+    table = read_table(
+        write(tmp_path, "a.csv", " ANSWERS ,Predicted Answers\r\nA,P\r\n")
+    )
     assert rows(table) == [{"answers": "A", "predicted_answers": "P"}]
-    assert table.names == {"answers": "ANSWERS", "predicted_answers": "Predicted Answers"}
+    assert table.names == {
+        "answers": "ANSWERS",
+        "predicted_answers": "Predicted Answers",
+    }
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
-def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mark: str) -> None:
+def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(
+    tmp_path: Path, mark: str
+) -> None:
     """Semicolons or tabs in the header separate all rows; a comma is text then."""
     path = tmp_path / "excel.csv"
-    rows = [["Question", "Answers"], ["How long, in m?", "1,5"], [f"a{mark}b", 'He said "x"']]
+    rows = [
+        ["Question", "Answers"],
+        ["How long, in m?", "1,5"],
+        [f"a{mark}b", 'He said "x"'],
+    ]
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file, delimiter=mark).writerows(rows)
     assert [list(row.values.values()) for row in read_table(path).records] == rows[1:]
@@ -297,7 +354,9 @@ def test_rows_know_their_lines(tmp_path: Path) -> None:
     assert table.records[0].values["q"] == "a\u2028b\u2029c\u0085d"
     brackets = json.dumps({"q": "[" * 200, "list": [[], {}] * 30})
     assert len(read_table(write(tmp_path, "a.jsonl", brackets)).records) == 1
-    table = read_table(write(tmp_path, "a.json", ' [\n{"q": "a"},\n\n {"q":\n"b"} ] \n'))
+    table = read_table(
+        write(tmp_path, "a.json", ' [\n{"q": "a"},\n\n {"q":\n"b"} ] \n')
+    )
     assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 4)]
     text = "- id: 2024_7108\n  expected: off\n\n- {id: 007, expected: 2024-12-31}\n"
     table = read_table(write(tmp_path, "a.yaml", text))
@@ -313,12 +372,16 @@ def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow(["q", "a"])
     writer.writerows(cells)
-    assert [(row["q"], row["a"]) for row in rows(read_csv(HERE, out.getvalue()))] == cells
+    assert [
+        (row["q"], row["a"]) for row in rows(read_csv(HERE, out.getvalue()))
+    ] == cells
 
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner)
+    ),
     max_leaves=8,
 )
 
@@ -361,13 +424,37 @@ SIMPLE = "metadata,problem,answer\n"
 MADE = [  # longer than a table holds
     ("graded.csv", SIMPLE + '"' + "[" * 9000 + '",q,a\n', "not a Python literal"),
     ("graded.csv", SIMPLE + '"' + "-" * 9000 + '1",q,a\n', "not a Python literal"),
-    ("graded.csv", SIMPLE + "\"{'a': '" + "x" * 200_000 + "'}\",q,a\n", "200,009 characters; at m"),
-    ("graded.jsonl", '{"q": ' + "[" * 60 + "]" * 60 + "}", "nested deeper than 40 levels"),
-    ("graded.jsonl", '{"q": ' + "[" * 100_000, "row 1: not valid JSON: nested deeper than 40"),
+    (
+        "graded.csv",
+        SIMPLE + "\"{'a': '" + "x" * 200_000 + "'}\",q,a\n",
+        "200,009 characters; at m",
+    ),
+    (
+        "graded.jsonl",
+        '{"q": ' + "[" * 60 + "]" * 60 + "}",
+        "nested deeper than 40 levels",
+    ),
+    (
+        "graded.jsonl",
+        '{"q": ' + "[" * 100_000,
+        "row 1: not valid JSON: nested deeper than 40",
+    ),
     ("graded.json", "[" * 100_000, "row 1: not valid JSON: nested deeper"),
-    ("graded.csv", "question,answer\nq?," + "x" * (MB + 2), f"row 1: not valid CSV: {LONG}"),
-    ("graded.json", '[{"question": "' + "x" * (MB + 1) + '"}]', f"1: 1,048,577 characters; {LONG}"),
-    ("graded.jsonl", '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}', "2,097,152 charac"),
+    (
+        "graded.csv",
+        "question,answer\nq?," + "x" * (MB + 2),
+        f"row 1: not valid CSV: {LONG}",
+    ),
+    (
+        "graded.json",
+        '[{"question": "' + "x" * (MB + 1) + '"}]',
+        f"1: 1,048,577 characters; {LONG}",
+    ),
+    (
+        "graded.jsonl",
+        '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}',
+        "2,097,152 charac",
+    ),
 ]
 
 
@@ -394,7 +481,9 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
-def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
+def test_a_wrong_file_is_one_line(
+    tmp_path: Path, group: str, text: str, said: str
+) -> None:
     """The line names file and fault and shows no secret; values of any format are bounded (S13)."""
     path = tmp_path / "facts" / group
     path.parent.mkdir()

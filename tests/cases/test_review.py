@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import PlannedItem, Slice
-from cases.review import sheet as sheets
-from cases.review.reviews import (
+from qagate.cases.dataset import PlannedItem, Slice
+from qagate.cases.review import sheet as sheets
+from qagate.cases.review.reviews import (
     Review,
     agreement,
     load_adjudications,
@@ -25,23 +25,45 @@ from cases.review.reviews import (
     save_adjudications,
     settle,
 )
-from cases.tasks import make_tasks
-from evaluators.core import Case, JudgeError, Model, QAError, Reply, Request, UsageError, Verdict
-from evaluators.judges.ensemble import AdjudicatedJudge, Adjudication, answer_digest
-from evaluators.judges.forecast import single_judges
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import RubricJudge
-from evaluators.kinds import kind_of
-from evaluators.output import cell, unguarded
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.core import (
+    Case,
+    JudgeError,
+    Model,
+    QAError,
+    Reply,
+    Request,
+    UsageError,
+    Verdict,
+)
+from qagate.evaluators.judges.ensemble import (
+    AdjudicatedJudge,
+    Adjudication,
+    answer_digest,
+)
+from qagate.evaluators.judges.forecast import single_judges
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import RubricJudge
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.output import cell, unguarded
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE
 from tests.support.judging import judges
-from tests.support.reviewing import filled_in, read_sheets, review, saved, sheet, sheet_item
+from tests.support.reviewing import (
+    filled_in,
+    read_sheets,
+    review,
+    saved,
+    sheet,
+    sheet_item,
+)
 from tests.support.scripted import Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
 SETS = ("grade", "rating", "yes_no", "question")
-BLOCK = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
+BLOCK = re.compile(
+    r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL
+)
 LANGUAGES = sorted(path.stem for path in (sheets.FOLDER / "texts").glob("*.yaml"))
 
 
@@ -54,11 +76,15 @@ def data_of(page: str) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: str) -> None:
+def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(
+    name: str,
+) -> None:
     """No reviewer meets a verdict without words; digits label ratings themselves."""
     keys = sheets.verdict_question(name).keys
     assert len(set(keys.values())) == len(keys)
-    assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys.values()), "E, M have a meaning"
+    assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys.values()), (
+        "E, M have a meaning"
+    )
     for language in LANGUAGES:
         verdicts = sheets.texts_in(language)["verdicts"]
         assert all(value in verdicts or value.isdigit() for value in keys)
@@ -69,7 +95,9 @@ def test_every_language_says_everything_that_english_says() -> None:
     the question's name, so that nobody takes it for the passage. A language without texts is served
     in English; its name never becomes a path."""
     english = sheets.texts_in("en")
-    assert all(sheets.texts_in(other) == english for other in ("xx", "", "../en", "__proto__"))
+    assert all(
+        sheets.texts_in(other) == english for other in ("xx", "", "../en", "__proto__")
+    )
     assert {"be", "bg", "en", "hu", "pl"} <= set(LANGUAGES)
     for language in LANGUAGES:
         one = sheets.texts_in(language)
@@ -79,7 +107,9 @@ def test_every_language_says_everything_that_english_says() -> None:
         assert not one["form"]["edit"].startswith(one["titles"]["context"])
         assert set(one["rules"]) == set(SETS)
         for key, text in one["form"].items():
-            assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", english["form"][key])
+            assert re.findall(r"\{\w+\}", text) == re.findall(
+                r"\{\w+\}", english["form"][key]
+            )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -89,16 +119,23 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     for name in SETS:
         quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts["rules"][name])
         assert set(quoted) <= set(texts["verdicts"].values())
-        values = {value for value in sheets.verdict_question(name).keys if not value.isdigit()}
+        values = {
+            value for value in sheets.verdict_question(name).keys if not value.isdigit()
+        }
         wanted = values if name == "question" else values - {sheets.UNCLEAR}
         assert {texts["verdicts"][value] for value in wanted} == set(quoted)
 
 
 def test_a_sheet_is_known_by_its_items() -> None:
     """Items and the text to edit make the digest."""
-    made = {sheet(*some).digest for some in ([sheet_item("a")], [sheet_item("a", edit="x")], [])}
+    made = {
+        sheet(*some).digest
+        for some in ([sheet_item("a")], [sheet_item("a", edit="x")], [])
+    }
     assert len(made) == 3
-    assert sheet(sheet_item("a")).allowed == {"a": ("YES", "NO", "UNCLEAR", "BAD_LANGUAGE")}
+    assert sheet(sheet_item("a")).allowed == {
+        "a": ("YES", "NO", "UNCLEAR", "BAD_LANGUAGE")
+    }
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -107,7 +144,9 @@ def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     made = sheet(sheet_item("a", fields={text: text}, reasons=(text,), edit=text))
     page = sheets.form_page(made)
     (item,) = data_of(page)["items"]
-    assert item["fields"] == [{"title": sheets.visible(text), "text": sheets.visible(text)}]
+    assert item["fields"] == [
+        {"title": sheets.visible(text), "text": sheets.visible(text)}
+    ]
     assert (item["note"], item["edit"]) == (sheets.visible(text), sheets.visible(text))
     assert page == sheets.form_page(made)
     assert page.count("<script") == 2
@@ -183,10 +222,18 @@ def test_the_twin_comes_back_as_it_was_filled_in(tmp_path: Path) -> None:
     """Any letter case, BOM or not; rows left empty say nothing; a guard is taken off."""
     rows = {
         "a": {"verdict": "yes", "reviewer": " Ана  Петрова "},
-        "b": {"verdict": "BAD_LANGUAGE", "edited": "'=Ці?", "comment": "so", "reviewer": "Іван"},
+        "b": {
+            "verdict": "BAD_LANGUAGE",
+            "edited": "'=Ці?",
+            "comment": "so",
+            "reviewer": "Іван",
+        },
     }
     path = filled(tmp_path / "sheet.csv", rows)
-    expected = [("a", "Ана Петрова", "YES", "", ""), ("b", "Іван", "BAD_LANGUAGE", "=Ці?", "so")]
+    expected = [
+        ("a", "Ана Петрова", "YES", "", ""),
+        ("b", "Іван", "BAD_LANGUAGE", "=Ці?", "so"),
+    ]
     assert rows_of(read_sheets([path], SHEET)) == expected
 
 
@@ -197,12 +244,16 @@ def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
     expected = [("a", "Ана", "NO", "", ""), ("b", "Ана", "YES", "", "")]
     assert rows_of(read_sheets([form, twin], SHEET)) == expected
     other = saved(tmp_path / "b.json", "Ана", {"a": "YES"})
-    with pytest.raises(UsageError, match=r"a\.csv:2: row 1: 'ана' said otherwise .*b\.json"):
+    with pytest.raises(
+        UsageError, match=r"a\.csv:2: row 1: 'ана' said otherwise .*b\.json"
+    ):
         read_sheets([other, twin], SHEET)
 
 
 @tabled("cells", "message")
-def test_a_wrong_cell_is_named(cells: dict[str, str], message: str, tmp_path: Path) -> None:
+def test_a_wrong_cell_is_named(
+    cells: dict[str, str], message: str, tmp_path: Path
+) -> None:
     """By file, row and column."""
     path = filled(tmp_path / "sheet.csv", {"a": cells})
     with pytest.raises(UsageError, match=message):
@@ -217,7 +268,9 @@ def test_a_broken_export_is_refused(form: object, message: str, tmp_path: Path) 
         rows = form.get("rows", [{**row, **form}])
         form = {"sheet": "x", "reviewer": "A", "rows": rows}
     path = tmp_path / "x.json"
-    path.write_text(form if isinstance(form, str) else json.dumps(form), encoding="utf-8")
+    path.write_text(
+        form if isinstance(form, str) else json.dumps(form), encoding="utf-8"
+    )
     with pytest.raises(UsageError, match=re.escape(message)):
         read_sheets([path], SHEET)
 
@@ -236,7 +289,9 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size
 
 @settings(max_examples=30)
 @given(
-    verdicts=st.lists(st.sampled_from(("YES", "NO", "UNCLEAR")), min_size=3, max_size=3),
+    verdicts=st.lists(
+        st.sampled_from(("YES", "NO", "UNCLEAR")), min_size=3, max_size=3
+    ),
     edits=st.lists(TEXT, min_size=3, max_size=3),
 )
 def test_both_ways_back_say_the_same(
@@ -275,11 +330,16 @@ def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
     """Two who differ are a conflict until a third agrees with one; a comment is no verdict."""
     assert not settle(["q"], [review("q", "A", "", comment="hm")])["q"].reviews
     found = settle(["q"], reviews_of({"q": letters}))["q"]
-    assert (bool(found.verdict), bool(found.reviews)) == (state == "agreed", state != "unreviewed")
+    assert (bool(found.verdict), bool(found.reviews)) == (
+        state == "agreed",
+        state != "unreviewed",
+    )
     assert found.verdict == verdict
     if verdict:
         names = [one.reviewer for one in found.agreed]
-        agreed = [name for name, said in zip(NAMES, letters, strict=True) if said == "Y"]
+        agreed = [
+            name for name, said in zip(NAMES, letters, strict=True) if said == "Y"
+        ]
         assert names == sorted(agreed, key=str.casefold)
 
 
@@ -314,13 +374,19 @@ def test_settling_depends_on_nobodys_order(tables: list[str]) -> None:
 
 @settings(max_examples=30)
 @given(VERDICTS)
-def test_agreement_is_bounded_and_perfect_only_without_a_difference(tables: list[str]) -> None:
+def test_agreement_is_bounded_and_perfect_only_without_a_difference(
+    tables: list[str],
+) -> None:
     """Raw agreement is a share, each figure lies in its interval, alpha 1 means no difference."""
-    (every,) = agreement(reviews_of({f"q{n}": letters for n, letters in enumerate(tables)}))
+    (every,) = agreement(
+        reviews_of({f"q{n}": letters for n, letters in enumerate(tables)})
+    )
     seen = [[v for v in letters if v != "."] for letters in tables]
     pairs = [one == two for unit in seen for one, two in combinations(unit, 2)]
     assert every.items == sum(len(unit) > 1 for unit in seen)
-    assert every.raw.value == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
+    assert every.raw.value == (
+        pytest.approx(sum(pairs) / len(pairs)) if pairs else None
+    )
     if every.alpha.value is not None:
         assert (every.alpha.value > 1 - 1e-9) == all(pairs)
     for figure in (every.raw, *(pair.kappa for pair in every.pairs)):
@@ -333,9 +399,17 @@ def test_agreement_by_group_and_of_ratings() -> None:
     """A line a group, by name; ratings one step apart agree far beyond labels that differ."""
     table = {"a": "YY", "b": "YN", "c": "NN", "d": "NN"}
     found = agreement(reviews_of(table), {"a": "why", "b": "why", "c": "how"})
-    assert [(one.group, one.items) for one in found] == [("", 4), ("how", 1), ("why", 2)]
+    assert [(one.group, one.items) for one in found] == [
+        ("", 4),
+        ("how", 1),
+        ("why", 2),
+    ]
     scores = {f"q{n}": (str(n), str(min(n + 1, 10))) for n in range(1, 11)}
-    rated = [review(i, n, v) for i, two in scores.items() for n, v in zip("AB", two, strict=True)]
+    rated = [
+        review(i, n, v)
+        for i, two in scores.items()
+        for n, v in zip("AB", two, strict=True)
+    ]
     (every,) = agreement(rated)
     assert every.raw.value == pytest.approx(0.1)
     assert min(some(every.alpha.value), some(every.pairs[0].kappa.value)) > 0.9
@@ -350,7 +424,9 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     given = sheets.assign(GROUPS, NAMES, 0.2)
     times = {item: sum(item in some for some in given.values()) for item in GROUPS}
     shared = [item for item, count in times.items() if count == 2]
-    assert sorted(GROUPS[item] for item in shared) == ["encyclopaedia"] * 2 + ["news"] * 6
+    assert (
+        sorted(GROUPS[item] for item in shared) == ["encyclopaedia"] * 2 + ["news"] * 6
+    )
     assert set(times.values()) == {1, 2}
     assert given == sheets.assign(GROUPS, NAMES, 0.2)
     assert given != sheets.assign(GROUPS, NAMES, 0.2, 1)
@@ -362,7 +438,9 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     overlap=st.floats(0, 1),
     seed=st.integers(0, 9),
 )
-def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, seed: int) -> None:
+def test_items_are_shared_out_evenly(
+    size: int, people: int, overlap: float, seed: int
+) -> None:
     """For any numbers."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
     given = sheets.assign(groups, tuple("abcde"[:people]), overlap, seed)
@@ -373,7 +451,9 @@ def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, see
 
 
 @tabled("values", "message")
-def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:
+def test_a_duty_that_nobody_could_do_is_refused(
+    values: dict[str, object], message: str
+) -> None:
     """In one line."""
     with pytest.raises(UsageError, match=message):
         sheets.assign({}, **{"overlap": 0.2, **values})  # type: ignore[arg-type]
@@ -385,9 +465,16 @@ RUBRIC = make_rubric()
 MODEL = Scripted(lambda request: Reply(text="x"))
 
 
-def decided(label: str = "CORRECT", digest: str = KEY, name: str = "Ана") -> Adjudication:
+def decided(
+    label: str = "CORRECT", digest: str = KEY, name: str = "Ана"
+) -> Adjudication:
     return Adjudication(
-        item="d-bg-q1", digest=digest, label=label, name=name, reason="so: it's", date="2026-11-21"
+        item="d-bg-q1",
+        digest=digest,
+        label=label,
+        name=name,
+        reason="so: it's",
+        date="2026-11-21",
     )
 
 
@@ -399,7 +486,9 @@ def judged(judge: AdjudicatedJudge, answer: str, case: Case = CASE) -> Verdict:
     return asyncio.run(judge.judge(case, answer, never))
 
 
-def adjudicated(*given: Adjudication, labels: Sequence[str] = ("CORRECT",)) -> AdjudicatedJudge:
+def adjudicated(
+    *given: Adjudication, labels: Sequence[str] = ("CORRECT",)
+) -> AdjudicatedJudge:
     kept = {one.digest: one for one in given}
     return AdjudicatedJudge(behind=LexicalJudge(), adjudications=kept, labels=labels)
 
@@ -408,38 +497,66 @@ def test_a_person_decides_for_that_answer_alone() -> None:
     """The verdict, who gave it and why; no model is asked; a misfit is an error, no fallback."""
     judge = adjudicated(decided())
     verdict = judged(judge, "Sofia, perhaps")
-    assert (verdict.grade, verdict.adjudicated_by, verdict.votes) == ("CORRECT", "Ана", ())
-    assert verdict.reason.startswith("adjudicated by Ана, 2026-11-21: so: it's; lexical: ")
+    assert (verdict.grade, verdict.adjudicated_by, verdict.votes) == (
+        "CORRECT",
+        "Ана",
+        (),
+    )
+    assert verdict.reason.startswith(
+        "adjudicated by Ана, 2026-11-21: so: it's; lexical: "
+    )
     other = judged(judge, "Варна")
     assert (other.grade, other.adjudicated_by) == ("INCORRECT", "")
-    assert judged(judge, "Sofia, perhaps", make_case(digest="changed")).adjudicated_by == ""
+    assert (
+        judged(judge, "Sofia, perhaps", make_case(digest="changed")).adjudicated_by
+        == ""
+    )
     assert judge.spec == "lexical"
     behind = RubricJudge(model=MODEL, rubric=RUBRIC)
-    judge = AdjudicatedJudge(behind=behind, adjudications={KEY: decided()}, labels=("CORRECT",))
-    assert judged(judge, "Sofia, perhaps").reason == "adjudicated by Ана, 2026-11-21: so: it's"
+    judge = AdjudicatedJudge(
+        behind=behind, adjudications={KEY: decided()}, labels=("CORRECT",)
+    )
+    assert (
+        judged(judge, "Sofia, perhaps").reason
+        == "adjudicated by Ана, 2026-11-21: so: it's"
+    )
     assert list(single_judges(judge)) == [behind]
     verdict = judged(adjudicated(decided("7"), labels=("7",)), "Sofia, perhaps")
     assert (verdict.grade, verdict.rating) == (None, 7)
-    with pytest.raises(JudgeError, match="Ана gave '7' where CORRECT fit; correct") as raised:
+    with pytest.raises(
+        JudgeError, match="Ана gave '7' where CORRECT fit; correct"
+    ) as raised:
         judged(adjudicated(decided("7")), "Sofia, perhaps")
     assert raised.value.kind == "adjudication"
 
 
 @tabled("kind", "label", "fits")
-def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[str] | None) -> None:
+def test_each_kind_takes_its_verdicts(
+    kind: str, label: str | None, fits: list[str] | None
+) -> None:
     """A judge that is itself tested is never overridden, and nothing changes without verdicts."""
-    own = {"kind": kind_of(kind), "path": Path("x"), "rubric": RUBRIC, "yes": "Да", "no": "Не"}
+    own = {
+        "kind": kind_of(kind),
+        "path": Path("x"),
+        "rubric": RUBRIC,
+        "yes": "Да",
+        "no": "Не",
+    }
     slice_ = Slice(dataset="d", language="bg", **own)  # type: ignore[arg-type]
     item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
     assert ([*judge.labels] if isinstance(judge, AdjudicatedJudge) else None) == fits
-    assert not isinstance(make_tasks([item], None, judges("lexical"))["k"].judge, AdjudicatedJudge)
+    assert not isinstance(
+        make_tasks([item], None, judges("lexical"))["k"].judge, AdjudicatedJudge
+    )
 
 
 def test_the_file_of_adjudications(tmp_path: Path) -> None:
     """It reads back as written, sorted by item; comments tell what was judged, decide nothing."""
     first = Adjudication(item="b", digest="0" * 32, label="NO", name="No: 'x' # y")
-    second = Adjudication(item="a", digest="1" * 32, label="10", name="Ł\u200b", reason="- \n1")
+    second = Adjudication(
+        item="a", digest="1" * 32, label="10", name="Ł\u200b", reason="- \n1"
+    )
     path = tmp_path / "new" / "adjudications.yaml"
     save_adjudications({one.digest: one for one in (first, second)}, path)
     assert list(load_adjudications(path).values()) == [second, first]
@@ -472,7 +589,9 @@ def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None
 
 def test_adjudications_that_contradict(tmp_path: Path) -> None:
     """The first verdict stands until somebody takes it out; files next to the data must agree."""
-    together, refused = merged([decided(), decided(name="B"), decided("INCORRECT", name="C")])
+    together, refused = merged(
+        [decided(), decided(name="B"), decided("INCORRECT", name="C")]
+    )
     assert together == [decided()]
     said = "d-bg-q1: C says INCORRECT, but Ана said CORRECT; take that entry out to decide anew"
     assert refused == [said]
@@ -480,5 +599,7 @@ def test_adjudications_that_contradict(tmp_path: Path) -> None:
     for file, label in zip(files, ("CORRECT", "CORRECT", "NO"), strict=True):
         save_adjudications({KEY: decided(label)}, file)
     assert load_people(files[:2]) == {KEY: decided()}
-    with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
+    with pytest.raises(
+        UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"
+    ):
         load_people(files)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import PlannedItem
-from cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
-from evaluators.core import Reply, UsageError, Verdict
-from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
-from evaluators.kinds import kind_of
+from qagate.cases.dataset import PlannedItem
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
+from qagate.evaluators.core import Reply, UsageError, Verdict
+from qagate.evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
+from qagate.evaluators.kinds import kind_of
 from tests.support.judging import judges
 from tests.support.made_records import make_slice
 from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric
@@ -42,7 +42,9 @@ def item(kind: str, **changes: object) -> PlannedItem:
         ("judged", "7", OverlapRater, RubricJudge),
     ],
 )
-def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, asked: type) -> None:
+def test_each_kind_has_its_judge(
+    kind: str, label: str | None, offline: type, asked: type
+) -> None:
     """Rules without a judge model, the rubric's protocol with one; yes/no is always a rule."""
     one = item(kind, label=label)
     assert isinstance(make_tasks([one], None, LEXICAL)["k"].judge, offline)
@@ -65,13 +67,18 @@ def test_rules_may_stand_before_a_model() -> None:
         ("yes_no", "YES", YesNoJudge),
     ]
     for kind, label, judge in kinds:
-        assert isinstance(make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge)
+        assert isinstance(
+            make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge
+        )
 
 
 def test_a_panel_sits_in_each_kind() -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
     panel = judges(MODEL.spec, "lexical", models=[MODEL])
-    members = {"graded": [RubricJudge, LexicalJudge], "rated": [RubricJudge, OverlapRater]}
+    members = {
+        "graded": [RubricJudge, LexicalJudge],
+        "rated": [RubricJudge, OverlapRater],
+    }
     for kind, types in members.items():
         judge = make_tasks([item(kind)], None, panel)["k"].judge
         assert isinstance(judge, PanelJudge)
@@ -94,7 +101,9 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
 
 def test_a_recorded_answer_is_taken_as_it_is() -> None:
     """The model answers every kind but judged; an empty recorded answer is an answer."""
-    assert isinstance(make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer)
+    assert isinstance(
+        make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer
+    )
     judged = make_tasks([item("judged", label="CORRECT")], MODEL, LEXICAL)["k"]
     assert isinstance(judged.answerer, RecordedAnswer)
     one = item("graded", recorded="")
@@ -107,22 +116,35 @@ def test_a_recorded_answer_is_taken_as_it_is() -> None:
 
 
 @tabled("kind", "label", "verdict", "passes")
-def test_what_passes(kind: str, label: str | None, verdict: dict[str, Any], passes: bool) -> None:
+def test_what_passes(
+    kind: str, label: str | None, verdict: dict[str, Any], passes: bool
+) -> None:
     """CORRECT; a rating at the bar; the right word; the given label."""
     one = item(kind, label=label)
-    assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, Verdict(**verdict)) is passes
+    assert (
+        make_tasks([one], None, LEXICAL)["k"].passes(one.case, Verdict(**verdict))
+        is passes
+    )
 
 
 def test_what_a_choice_needs_is_asked_for() -> None:
     """A missing prompt or rubric is named before any call, also a rubric of grades for ratings; so
     is, once, a file without answers."""
-    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model, or by PATH"):
+    with pytest.raises(
+        UsageError, match=r"no item has a recorded answer.*--model, or by PATH"
+    ):
         make_tasks([item("graded", recorded=None)], None, LEXICAL)
     one = item("graded")
-    with pytest.raises(UsageError, match=r"no answer prompt for 'bg'; add answer.bg.yaml"):
-        make_tasks([replace(one, slice=replace(one.slice, prompt=None))], MODEL, LEXICAL)
+    with pytest.raises(
+        UsageError, match=r"no answer prompt for 'bg'; add answer.bg.yaml"
+    ):
+        make_tasks(
+            [replace(one, slice=replace(one.slice, prompt=None))], MODEL, LEXICAL
+        )
     with pytest.raises(UsageError, match="d:bg: an LLM judge needs a rubric"):
         make_tasks([replace(one, slice=replace(one.slice, rubric=None))], None, ASKING)
     rated = replace(item("rated"), slice=replace(one.slice, kind=kind_of("rated")))
-    with pytest.raises(UsageError, match=r"needs a rubric; name one .* that asks for ratings"):
+    with pytest.raises(
+        UsageError, match=r"needs a rubric; name one .* that asks for ratings"
+    ):
         make_tasks([rated], None, ASKING)

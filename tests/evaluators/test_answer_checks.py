@@ -12,18 +12,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import user_code
-from evaluators.answer_checks import WORDING_METRICS, CheckSpec, Score, load_check, score
-from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
-from evaluators.judges.ensemble import CheckedJudge
-from evaluators.judges.single import OverlapRater
+from qagate.evaluators import user_code
+from qagate.evaluators.answer_checks import (
+    WORDING_METRICS,
+    CheckSpec,
+    Score,
+    load_check,
+    score,
+)
+from qagate.evaluators.core import (
+    Case,
+    JudgeError,
+    Model,
+    Reply,
+    Request,
+    UsageError,
+    Verdict,
+)
+from qagate.evaluators.judges.ensemble import CheckedJudge
+from qagate.evaluators.judges.single import OverlapRater
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
 CODE = kept(__file__, "code")
-CASE = make_case(question="Capital?", golds=("Sofia", "the city of Sofia"), language="en")
-SCHEMA = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+CASE = make_case(
+    question="Capital?", golds=("Sofia", "the city of Sofia"), language="en"
+)
+SCHEMA = {
+    "type": "object",
+    "required": ["city"],
+    "properties": {"city": {"type": "string"}},
+}
 
 
 async def no_model(model: Model, request: Request) -> Reply:
@@ -79,7 +99,10 @@ SAID = kept(__file__, "said")
 def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     """Own answers are in it, no other's are; names, numbers and quotations are in any language. An
     answer that cannot be told has no score, and neither passes nor fails."""
-    item, spec = replace(CASE, language=language), CheckSpec(name="own", check="language")
+    item, spec = (
+        replace(CASE, language=language),
+        CheckSpec(name="own", check="language"),
+    )
 
     def told(answer: str) -> float | None:
         return asyncio.run(score(spec, item, answer, no_model)).value
@@ -87,7 +110,9 @@ def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     said = [(one, told(answer)) for one, answers in SAID.items() for answer in answers]
     assert {value for one, value in said if one == language} == {1.0}
     assert {value for one, value in said if one != language} <= {0.0, None}
-    assert [told(one) for one in ("Annibale de Gasparis", "1953", "3 m/s", "")] == [None] * 4
+    assert [told(one) for one in ("Annibale de Gasparis", "1953", "3 m/s", "")] == [
+        None
+    ] * 4
     with pytest.raises(JudgeError, match="no check can tell"):
         asyncio.run(CheckedJudge(checks=[spec]).judge(item, "1953", no_model))
 
@@ -97,7 +122,9 @@ SCHEMAS = kept(__file__, "schemas")
 
 
 @pytest.mark.untraced
-def test_checks_that_hold_their_process_up_cost_their_own_items_alone(monkeypatch: Patch) -> None:
+def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
+    monkeypatch: Patch,
+) -> None:
     """Patterns of a schema, a function's ``re``, an exit: what runs meanwhile is done again."""
     monkeypatch.setattr(user_code, "HELD_SECONDS", 1.0)
     other = CheckSpec(name="other", check="json_schema", text="{}")
@@ -112,7 +139,9 @@ def test_checks_that_hold_their_process_up_cost_their_own_items_alone(monkeypatc
         return await asyncio.gather(*asked, return_exceptions=True)
 
     first, *found = asyncio.run(all_of_them())
-    assert [one.value for one in (first, *found[-3:]) if isinstance(one, Score)] == [1.0] * 4
+    assert [one.value for one in (first, *found[-3:]) if isinstance(one, Score)] == [
+        1.0
+    ] * 4
     for (spec, _), error in zip(bad, found, strict=False):
         assert isinstance(error, JudgeError)
         assert error.kind == "check_failed"
@@ -124,7 +153,9 @@ def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: Patch) -> None
     monkeypatch.setattr(user_code, "RULE_SECONDS", 0.5)
     assert said_of(mine("yes"), "Sofia").value == 1.0
     process = user_code._shared(os.getpid(), Path.cwd()).current()
-    with pytest.raises(JudgeError, match=r"check_wait: no verdict within 0\.5 s") as caught:
+    with pytest.raises(
+        JudgeError, match=r"check_wait: no verdict within 0\.5 s"
+    ) as caught:
         said_of(mine("wait"), "Sofia")
     assert caught.value.kind == "judge_timeout"
     assert said_of(mine("yes"), "Sofia").value == 1.0
@@ -135,14 +166,16 @@ def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: Patch) -> No
     """Where the system has no timers, a process that does not answer is killed."""
     monkeypatch.setattr(user_code, "RULE_SECONDS", 0.3)
     monkeypatch.setattr(user_code, "HELD_SECONDS", 0.5)
-    monkeypatch.setattr(user_code, "_START", user_code._START.replace("sys.argv[2]", "9999"))
+    monkeypatch.setattr(
+        user_code, "_START", user_code._START.replace("sys.argv[2]", "9999")
+    )
     with pytest.raises(JudgeError, match="it ended its process, or held it up"):
         said_of(mine("stuck"), "a" * 60 + "!")
 
 
 def test_no_pattern_runs_for_ever_and_no_schema_is_fetched(monkeypatch: Patch) -> None:
     """A pattern that never ends holds nobody up; a reference to the network cannot be followed."""
-    monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
+    monkeypatch.setattr("qagate.evaluators.answer_checks.RULE_SECONDS", 0.05)
     with pytest.raises(JudgeError, match="TimeoutError"):
         said_of(CheckSpec(name="c", check="regex", text="^(a|a)+$"), "a" * 40 + "!")
     schema = json.dumps({"$ref": "http://127.0.0.1:9/schema.json"})
@@ -194,7 +227,9 @@ def test_the_same_words_are_one_and_others_none(name: str) -> None:
         run(case(" "), GOLD)
 
 
-@given(gold=st.text(min_size=1, max_size=40).filter(str.strip), answer=st.text(max_size=40))
+@given(
+    gold=st.text(min_size=1, max_size=40).filter(str.strip), answer=st.text(max_size=40)
+)
 def test_every_measure_lies_between_nothing_and_all(gold: str, answer: str) -> None:
     """For any texts."""
     for run in WORDING_METRICS.values():

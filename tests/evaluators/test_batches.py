@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from evaluators.batches import waves
-from evaluators.batches.batches import Batches, find_batches
-from evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
-from evaluators.core import CallError, LedgerPlace, Reply, StoppedError
-from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.models import connect
-from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.text import Key
+from qagate.evaluators.batches import waves
+from qagate.evaluators.batches.batches import Batches, find_batches
+from qagate.evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
+from qagate.evaluators.core import CallError, LedgerPlace, Reply, StoppedError
+from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.models import connect
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.text import Key
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen
@@ -43,7 +43,9 @@ class Asked:
     @property
     def texts(self) -> list[str]:
         """The replies' texts; for a call without one the kind of its error."""
-        return [one.text if isinstance(one, Reply) else one.kind for one in self.results]
+        return [
+            one.text if isinstance(one, Reply) else one.kind for one in self.results
+        ]
 
 
 @dataclass
@@ -71,7 +73,9 @@ class BatchRuns:
         with Ledger(self.place) as ledger:
             return asyncio.run(self._run(ledger, texts, calls, settings, spec))
 
-    def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
+    def run_killed(
+        self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]
+    ) -> None:
         """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
         Nothing of the run is carried on or tidied up then; its locks are the system's to give
         back."""
@@ -79,7 +83,9 @@ class BatchRuns:
         loop = asyncio.new_event_loop()
         loop.set_exception_handler(lambda _, context: None)
         arm(lambda: loop.call_soon_threadsafe(loop.stop))
-        task = loop.create_task(self._run(ledger, texts, CallSettings(retry=RETRY), QUICK, {}))
+        task = loop.create_task(
+            self._run(ledger, texts, CallSettings(retry=RETRY), QUICK, {})
+        )
         task.add_done_callback(lambda _: loop.stop())
         loop.run_forever()
         assert not task.done(), "the run was over before it was killed"
@@ -145,11 +151,15 @@ def number_of(prompt: str) -> int:
 
 
 def failing(word: str, *numbers: int, batches: int = 1) -> Callable[[str, int], str]:
-    return lambda prompt, batch: word if batch <= batches and number_of(prompt) in numbers else ""
+    return lambda prompt, batch: (
+        word if batch <= batches and number_of(prompt) in numbers else ""
+    )
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(tmp_path: Path, provider: str) -> None:
+def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(
+    tmp_path: Path, provider: str
+) -> None:
     """Out of order and twice as they come, each reply reaches its own call; none is asked again."""
     with batch_server() as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -160,12 +170,19 @@ def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(tmp_path: Path, prov
         assert (again.texts, again.sent, server.loopback.count) == (ANSWERS, 0, seen)
     (wave,) = runs.waves
     assert (wave.state, wave.done, wave.failed, wave.keys) == ("read", 12, 0, ())
-    assert all(isinstance(one, Reply) and one.batch and one.seconds == 0 for one in again.results)
+    assert all(
+        isinstance(one, Reply) and one.batch and one.seconds == 0
+        for one in again.results
+    )
 
 
 @wires
-@pytest.mark.parametrize("word", ["error", "expired", "unreadable", "missing", "other model"])
-def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: str) -> None:
+@pytest.mark.parametrize(
+    "word", ["error", "expired", "unreadable", "missing", "other model"]
+)
+def test_what_has_no_reply_is_asked_again(
+    tmp_path: Path, provider: str, word: str
+) -> None:
     """A line that failed, expired, is broken or is not there is no reply: it goes once more."""
     with batch_server(fault=failing(word, 3, 5)) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
@@ -176,7 +193,9 @@ def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: s
 
 @wires
 @pytest.mark.parametrize(("cuts", "texts"), [(1, ANSWERS), (99, ["batch"] * 12)])
-def test_a_cut_is_read_again(tmp_path: Path, provider: str, cuts: int, texts: list[str]) -> None:
+def test_a_cut_is_read_again(
+    tmp_path: Path, provider: str, cuts: int, texts: list[str]
+) -> None:
     """Where fewer come than the provider has, none is sent again: all are read, or all wait."""
     cut = iter([Answer(body="\n")] * cuts)
     with batch_server(
@@ -184,7 +203,9 @@ def test_a_cut_is_read_again(tmp_path: Path, provider: str, cuts: int, texts: li
     ) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert (done.texts, server.sizes, server.direct) == (texts, [12], [])
-        assert ("give it up: qagate ledger batches --cancel" in f"{done.stops}") == (cuts > 1)
+        assert ("give it up: qagate ledger batches --cancel" in f"{done.stops}") == (
+            cuts > 1
+        )
 
 
 @wires
@@ -198,11 +219,16 @@ def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) ->
         assert server.sizes == [12, 1, 1]
     with batch_server(fault=failing("refused", 3, batches=99)) as server:
         done = BatchRuns(tmp_path / "refused", server, provider).run(TEXTS)
-        assert (done.texts, server.sizes) == ([*ANSWERS[:3], "bad_request", *ANSWERS[4:]], [12])
+        assert (done.texts, server.sizes) == (
+            [*ANSWERS[:3], "bad_request", *ANSWERS[4:]],
+            [12],
+        )
 
 
 @wires
-def test_the_most_that_a_batch_holds_splits_a_wave(tmp_path: Path, provider: str) -> None:
+def test_the_most_that_a_batch_holds_splits_a_wave(
+    tmp_path: Path, provider: str
+) -> None:
     """No more calls, or bytes, go into a batch than it may hold, and no call is left out."""
     for limit, most in (("calls", 5), ("size", 999)):
         with batch_server() as server:
@@ -210,14 +236,18 @@ def test_the_most_that_a_batch_holds_splits_a_wave(tmp_path: Path, provider: str
             assert runs.run(TEXTS, batch={limit: most}).texts == ANSWERS
             every = server.batches.values()
             counts = server.sizes
-            sizes = [sum(len(dumps(line)) for line in one.lines.values()) for one in every]
+            sizes = [
+                sum(len(dumps(line)) for line in one.lines.values()) for one in every
+            ]
             assert counts == [5, 5, 2] if limit == "calls" else max(sizes) <= most
             assert len(counts) > 2
             assert (sum(counts), server.repeats) == (len(TEXTS), 0)
 
 
 @wires
-def test_a_run_that_does_not_wait_leaves_it_to_the_next(tmp_path: Path, provider: str) -> None:
+def test_a_run_that_does_not_wait_leaves_it_to_the_next(
+    tmp_path: Path, provider: str
+) -> None:
     """What is sent is not waited for beyond --batch-wait; the next run sends nothing and reads. It
     reads the batch whole: replies that it did not ask for are paid for too."""
     with batch_server(looks=3) as server:
@@ -235,7 +265,9 @@ def test_a_run_that_does_not_wait_leaves_it_to_the_next(tmp_path: Path, provider
 
 
 @wires
-def test_a_direct_run_asks_nothing_that_is_in_a_batch(tmp_path: Path, provider: str) -> None:
+def test_a_direct_run_asks_nothing_that_is_in_a_batch(
+    tmp_path: Path, provider: str
+) -> None:
     """Without --batch such calls are MISSING until the batch is over; then its replies are read."""
     with batch_server(looks=4, fault=failing("expired", 3)) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -252,7 +284,7 @@ def test_a_direct_run_asks_nothing_that_is_in_a_batch(tmp_path: Path, provider: 
 
 def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) -> None:
     """A direct run that began on a ledger without batches sends no call that another run gave."""
-    monkeypatch.setattr("evaluators.runtime.caller.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("qagate.evaluators.runtime.caller.LOOK_SECONDS", 0.0)
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, "openai")
         began: list[Caller] = []
@@ -264,7 +296,9 @@ def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) ->
             return find_batches(None, caller)
 
         with Ledger(runs.place) as ledger:
-            caller = Caller(ledger, CallSettings(), lambda spec, reply: 0.01, None, find)
+            caller = Caller(
+                ledger, CallSettings(), lambda spec, reply: 0.01, None, find
+            )
 
             async def ask() -> None:
                 caller.open()
@@ -281,15 +315,25 @@ def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) ->
 
 
 @pytest.mark.parametrize(
-    ("provider", "how"), [("openai", "status"), ("openai", "upload"), ("anthropic", "upload")]
+    ("provider", "how"),
+    [("openai", "status"), ("openai", "upload"), ("anthropic", "upload")],
 )
-def test_a_refused_batch_names_the_direct_way(tmp_path: Path, provider: str, how: str) -> None:
+def test_a_refused_batch_names_the_direct_way(
+    tmp_path: Path, provider: str, how: str
+) -> None:
     """A provider that takes no batch ends the run with its own words; nothing is sent again."""
-    said = {"error": {"message": "this model has no batches", "type": "invalid_request_error"}}
+    said = {
+        "error": {
+            "message": "this model has no batches",
+            "type": "invalid_request_error",
+        }
+    }
 
     def step(name: str, seen: Seen) -> Answer | None:
         first = "create" if provider == "anthropic" else "upload"
-        return Answer(status=400, body=said) if how == "upload" and name == first else None
+        return (
+            Answer(status=400, body=said) if how == "upload" and name == first else None
+        )
 
     with batch_server(step=step) as server:
         server.refusal = "this model has no batches" if how == "status" else ""
@@ -304,7 +348,9 @@ def test_a_refused_batch_names_the_direct_way(tmp_path: Path, provider: str, how
 
 
 @wires
-@pytest.mark.parametrize(("was_taken", "ahead"), [(True, 0), (True, DAY), (True, -DAY), (False, 0)])
+@pytest.mark.parametrize(
+    ("was_taken", "ahead"), [(True, 0), (True, DAY), (True, -DAY), (False, 0)]
+)
 def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
     tmp_path: Path, provider: str, was_taken: bool, ahead: float
 ) -> None:
@@ -322,7 +368,9 @@ def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
         runs.run(TEXTS[:2])
         broken.clear()
         with pytest.MonkeyPatch.context() as patch:
-            clock = SimpleNamespace(time=lambda: time.time() + ahead, monotonic=time.monotonic)
+            clock = SimpleNamespace(
+                time=lambda: time.time() + ahead, monotonic=time.monotonic
+            )
             patch.setattr(waves, "time", clock)
             assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 2
@@ -330,7 +378,9 @@ def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
     assert [wave.was_found for wave in runs.waves] == [was_taken] * 2
 
 
-def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(
+    tmp_path: Path,
+) -> None:
     """Anthropic's batches have no name: one of as many calls is read, and known by its results."""
     with batch_server() as server:
         begun: list[str] = []
@@ -339,7 +389,10 @@ def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: 
             if name != "create" or begun:
                 return None
             begun.append(name)
-            calls = [{**one, "custom_id": f"x{one['custom_id']}"} for one in seen.body["requests"]]
+            calls = [
+                {**one, "custom_id": f"x{one['custom_id']}"}
+                for one in seen.body["requests"]
+            ]
             server.create_messages(replace(seen, body={"requests": calls}))
             return Answer(status=500, body={"error": {"message": "later"}})
 
@@ -365,7 +418,9 @@ def test_an_outage_is_waited_out(tmp_path: Path, provider: str) -> None:
 
 
 @wires
-def test_a_batch_that_the_key_does_not_know_is_not_resent(tmp_path: Path, provider: str) -> None:
+def test_a_batch_that_the_key_does_not_know_is_not_resent(
+    tmp_path: Path, provider: str
+) -> None:
     """Another account has it, or it was deleted: the user says which, and nothing is paid twice."""
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -395,7 +450,9 @@ def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
         assert SECRET not in repr(runs.waves) + repr(done)
 
 
-def test_runs_at_one_moment_share_their_batches(place: LedgerPlace, tmp_path: Path) -> None:
+def test_runs_at_one_moment_share_their_batches(
+    place: LedgerPlace, tmp_path: Path
+) -> None:
     """What one gives away the others wait for, in a file or a database; each is paid for once."""
     with batch_server(looks=4) as server:
         runs = [BatchRuns(tmp_path, server, "openai", place) for _ in range(3)]
@@ -433,7 +490,9 @@ def test_a_failing_ledger_lets_no_call_wait(tmp_path: Path, monkeypatch: Patch) 
         assert len(server.batches) == 1
 
 
-def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(
+    tmp_path: Path,
+) -> None:
     """A run is killed after the last reply is kept: nothing is asked again, and others go on."""
     with batch_server() as server:
         runs = BatchRuns(tmp_path, server, "openai")
@@ -451,9 +510,13 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
     """Providers bound what is queued: the second part goes when the first is over."""
 
     def step(name: str, seen: Seen) -> Answer | None:
-        waiting = any(not (one.refusal or server.is_over(one)) for one in server.batches.values())
+        waiting = any(
+            not (one.refusal or server.is_over(one)) for one in server.batches.values()
+        )
         if provider == "openai":
-            server.refusal = "token_limit_exceeded" if waiting and name == "create" else ""
+            server.refusal = (
+                "token_limit_exceeded" if waiting and name == "create" else ""
+            )
             return None
         said = {"error": {"type": "rate_limit_error", "message": "too much is queued"}}
         return Answer(status=429, body=said) if waiting and name == "create" else None
@@ -461,10 +524,14 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
     with batch_server(looks=12, step=step) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 6})
         assert (done.texts, done.stops, server.repeats) == (ANSWERS, {}, 0)
-        assert [len(one.lines) for one in server.batches.values() if not one.refusal] == [6, 6]
+        assert [
+            len(one.lines) for one in server.batches.values() if not one.refusal
+        ] == [6, 6]
 
 
-def test_a_queue_that_empties_after_the_last_refusal_takes_the_rest(tmp_path: Path) -> None:
+def test_a_queue_that_empties_after_the_last_refusal_takes_the_rest(
+    tmp_path: Path,
+) -> None:
     """What was refused while another batch was out is sent again, though none is out any more."""
     refused = list[str]()
 
@@ -483,7 +550,9 @@ def test_a_queue_that_empties_after_the_last_refusal_takes_the_rest(tmp_path: Pa
 
 
 @tabled("provider", "step", "is_done")
-def test_a_killed_run_goes_on(tmp_path: Path, provider: str, step: str, is_done: bool) -> None:
+def test_a_killed_run_goes_on(
+    tmp_path: Path, provider: str, step: str, is_done: bool
+) -> None:
     """Before and after each request of the way: one batch in the end, and every reply."""
     kill: list[Callable[[], object]] = []
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.tasks import PromptedAnswer, RecordedAnswer
-from evaluators import core
-from evaluators.judges.ensemble import CascadeJudge, PanelJudge
-from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.single import RubricJudge, spared
-from evaluators.ledger import Ledger
-from evaluators.models.spec import Prices, Spec, parse
-from evaluators.runtime.budget import (
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
+from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.judges.single import RubricJudge, spared
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models.spec import Prices, Spec, parse
+from qagate.evaluators.runtime.budget import (
     GENAI_PRICES,
     USUAL_OUTPUT,
     Budget,
@@ -32,8 +32,8 @@ from evaluators.runtime.budget import (
     output_limit,
     pricing_of,
 )
-from evaluators.runtime.engine import Task
-from evaluators.text import request_key
+from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.text import request_key
 from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.places import ask
@@ -53,16 +53,21 @@ def spec(**parameters: object) -> Spec:
     )
 
 
-def budget(limit: float, one: Spec, input_price: float = 0.0, output_price: float = 1e6) -> Budget:
+def budget(
+    limit: float, one: Spec, input_price: float = 0.0, output_price: float = 1e6
+) -> Budget:
     """Return a budget over one model; the default price is 1 USD an output token."""
     prices = Prices(input=input_price, output=output_price)
     return Budget(
-        limit, {"m": (one, Pricing(steps=(PriceTier(above=0, prices=prices),), source="t"))}
+        limit,
+        {"m": (one, Pricing(steps=(PriceTier(above=0, prices=prices),), source="t"))},
     )
 
 
 def request(text: str = "q", **parameters: object) -> core.Request:
-    return core.Request(messages=(core.Message(role="user", content=text),), parameters=parameters)
+    return core.Request(
+        messages=(core.Message(role="user", content=text),), parameters=parameters
+    )
 
 
 MODEL = cast("core.Model", SimpleNamespace(spec="m"))
@@ -74,7 +79,9 @@ MODEL = cast("core.Model", SimpleNamespace(spec="m"))
     calls=st.lists(st.tuples(st.integers(1, 20), st.booleans()), max_size=60),
     width=st.integers(1, 8),
 )
-def test_the_limit_is_kept_and_used(limit: int, calls: list[tuple[int, bool]], width: int) -> None:
+def test_the_limit_is_kept_and_used(
+    limit: int, calls: list[tuple[int, bool]], width: int
+) -> None:
     """With replies no longer than allowed the limit holds; a refusal means that 20 did not fit."""
     kept = budget(limit, spec(max_tokens=20))
     slots = asyncio.Semaphore(width)
@@ -87,12 +94,16 @@ def test_the_limit_is_kept_and_used(limit: int, calls: list[tuple[int, bool]], w
                 assert error.kind == "budget"
                 return
             await asyncio.sleep(0)
-            reply = core.Reply(input_tokens=1, output_tokens=tokens) if arrives else None
+            reply = (
+                core.Reply(input_tokens=1, output_tokens=tokens) if arrives else None
+            )
             kept.settle(reserved, "m", reply)
             assert kept.spent <= limit
 
     async def run() -> None:
-        await asyncio.gather(*(call(tokens, arrives=arrives) for tokens, arrives in calls))
+        await asyncio.gather(
+            *(call(tokens, arrives=arrives) for tokens, arrives in calls)
+        )
 
     asyncio.run(run())
     if kept.refusal:
@@ -105,7 +116,9 @@ def test_nothing_is_started_after_a_refusal() -> None:
     """Not even a call that would fit: which items are asked must not depend on their length."""
     kept = budget(10, spec())
     for tokens in (11, 1):
-        with pytest.raises(core.StoppedError, match=r"could cost \$11\.00; raise --max-cost"):
+        with pytest.raises(
+            core.StoppedError, match=r"could cost \$11\.00; raise --max-cost"
+        ):
             asyncio.run(kept.reserve(MODEL, request(max_tokens=tokens)))
 
 
@@ -120,10 +133,14 @@ def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
             reserved = await purse.reserve(MODEL, request(), urgent=urgent)
             order.append(name)
             await asyncio.sleep(0.001)
-            purse.settle(reserved, "m", core.Reply(text="", input_tokens=1, output_tokens=1))
+            purse.settle(
+                reserved, "m", core.Reply(text="", input_tokens=1, output_tokens=1)
+            )
 
         kinds = {"answer": False, "judge": True}
-        calls = [call(name, urgent=kinds[name]) for name in ["answer"] * 4 + ["judge"] * 2]
+        calls = [
+            call(name, urgent=kinds[name]) for name in ["answer"] * 4 + ["judge"] * 2
+        ]
         await asyncio.gather(*calls)
         return order
 
@@ -140,7 +157,10 @@ def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
         assert kept.spent == 4
         first = await open_ended.reserve(MODEL, request())
         open_ended.settle(first, "m", core.Reply(input_tokens=1, output_tokens=9000))
-        assert [first, await open_ended.reserve(MODEL, request())] == [USUAL_OUTPUT, 9000]
+        assert [first, await open_ended.reserve(MODEL, request())] == [
+            USUAL_OUTPUT,
+            9000,
+        ]
 
     asyncio.run(run())
 
@@ -148,7 +168,9 @@ def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
 @given(st.text(max_size=200))
 def test_no_text_has_more_tokens_than_its_bound(text: str) -> None:
     """At most one token a byte, in any script; a forced tool's schema counts as well."""
-    assert most_input_tokens(request(text)) >= len(text.encode("utf-8", "surrogatepass"))
+    assert most_input_tokens(request(text)) >= len(
+        text.encode("utf-8", "surrogatepass")
+    )
     tool = core.Tool(name="grade", description="Grade it.", schema={"type": "object"})
     plain = request()
     forced = core.Request(messages=plain.messages, tool=tool)
@@ -187,10 +209,13 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
 
 
 @tabled("parameters", "seen", "batch", "tokens")
-def test_short_verdicts(parameters: dict[str, object], seen: int, batch: bool, tokens: int) -> None:
+def test_short_verdicts(
+    parameters: dict[str, object], seen: int, batch: bool, tokens: int
+) -> None:
     """But not below what the models file allows, nor below a reply that came."""
     asked = replace(
-        request(max_tokens=2048), tool=core.Tool(name="grade", description="", schema={})
+        request(max_tokens=2048),
+        tool=core.Tool(name="grade", description="", schema={}),
     )
     assert longest_reply(spec(**parameters), asked, seen, batch=batch) == tokens
     assert longest_reply(spec(), replace(asked, tool=None), seen, batch=True) == 2048
@@ -252,7 +277,12 @@ def test_prices_by_name_address_and_length() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["openai:gpt-4o", "openai:gpt-4.1-2025-04-14", "anthropic:claude-3-5-sonnet-20241022"]
+    "text",
+    [
+        "openai:gpt-4o",
+        "openai:gpt-4.1-2025-04-14",
+        "anthropic:claude-3-5-sonnet-20241022",
+    ],
 )
 def test_published_prices_are_found_by_name(text: str) -> None:
     """Dated releases too; output costs more than input, and both something."""
@@ -274,12 +304,18 @@ def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
     """Read from a cache they cost less; to write them costs no less; the rest costs as ever."""
     found = some(pricing_of(priced(text), DAY))
     plain = found.cost(1000, 10)
-    read = some(found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800)))
+    read = some(
+        found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
+    )
     written = some(
-        found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
+        found.of(
+            core.Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800)
+        )
     )
     assert read < plain <= written <= found.most(1000, 10)
-    assert found.of(core.Reply(text="x", input_tokens=9)) is None  # a count that is not known
+    assert (
+        found.of(core.Reply(text="x", input_tokens=9)) is None
+    )  # a count that is not known
     assert read == pytest.approx(found.cost(200, 10) + found.cost(800, 0, read=800))
 
 
@@ -313,15 +349,22 @@ def test_the_most_is_never_less_than_the_cost(
 
 def test_calls_in_batches_cost_what_is_published_or_half() -> None:
     """genai-prices' own price where it has one, else the provider's share; never that of a call."""
-    for text in ("openai:gpt-4.1", "anthropic:claude-opus-4-1"):  # with a batch price, and without
+    for text in (
+        "openai:gpt-4.1",
+        "anthropic:claude-opus-4-1",
+    ):  # with a batch price, and without
         pricing = some(pricing_of(parse(text, {}), date(2026, 11, 1)))
         half = pricing.cost(1000, 1000) / 2
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(half)
         reply = core.Reply(input_tokens=1000, output_tokens=1000)
-        assert pricing.of(replace(reply, batch=True)) == pytest.approx(some(pricing.of(reply)) / 2)
+        assert pricing.of(replace(reply, batch=True)) == pytest.approx(
+            some(pricing.of(reply)) / 2
+        )
     # The user's own share wins, over prices given with it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
-        named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
+        named = replace(
+            parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices
+        )
         pricing = some(pricing_of(named, date(2026, 11, 1)))
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
 
@@ -346,7 +389,9 @@ def ahead(
     """Return the calls for an item that a model answers, unless its answer is recorded."""
     case = make_case(recorded=recorded)
     answerer = RecordedAnswer() if recorded else answerer
-    task = Task(key="k", case=case, repeat=1, answerer=answerer, judge=judge, passes=correct)
+    task = Task(
+        key="k", case=case, repeat=1, answerer=answerer, judge=judge, passes=correct
+    )
     return asyncio.run(calls_ahead(task, (kept or {}).get))
 
 
@@ -369,10 +414,14 @@ def test_what_is_kept_is_free_and_followed() -> None:
     """A kept answer leads to its own judgement, which may be kept as well."""
     first, guess = ahead(choice("a"))
     assert (first.kept, guess.kept) == (False, False)
-    kept = {request_key(ANSWERER.model.identity, first.request): core.Reply(text="Пловдив")}
+    kept = {
+        request_key(ANSWERER.model.identity, first.request): core.Reply(text="Пловдив")
+    }
     _, second = ahead(choice("a"), kept=kept)
     assert second.request != guess.request
-    call = core.ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
+    call = core.ToolCall(
+        name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}'
+    )
     kept[request_key(model("a").identity, second.request)] = core.Reply(calls=(call,))
     assert specs_of(ahead(choice("a"), kept=kept)) == [("m", True), ("a", True)]
 
@@ -380,7 +429,9 @@ def test_what_is_kept_is_free_and_followed() -> None:
 def test_calls_add_up() -> None:
     """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
     spec: Spec = parse("openai:m", {})
-    tariff = Pricing(steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t")
+    tariff = Pricing(
+        steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t"
+    )
     (call, _) = ahead(choice("m"))
     kept = Call(spec="m", request=call.request, kept=True)
     total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())

@@ -13,12 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import core
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.runtime.session import CallSession, CallThread, ask_each
-from evaluators.text import REQUEST, TEXT, digest, documents_of, request_key, texts_named, whole
-from reports.run.run_json import decode
+from qagate.evaluators import core
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.runtime.session import CallSession, CallThread, ask_each
+from qagate.evaluators.text import (
+    REQUEST,
+    TEXT,
+    digest,
+    documents_of,
+    request_key,
+    texts_named,
+    whole,
+)
+from qagate.reports.run.run_json import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")
@@ -39,7 +47,9 @@ def one_cent(spec: str, reply: core.Reply) -> float | None:
     return 0.01
 
 
-def patient(ledger: Ledger, patience: RetryPolicy = QUICK, *, replay: bool = False) -> Caller:
+def patient(
+    ledger: Ledger, patience: RetryPolicy = QUICK, *, replay: bool = False
+) -> Caller:
     return Caller(ledger, CallSettings(retry=patience, replay=replay), free)
 
 
@@ -78,11 +88,15 @@ def test_the_key_of_a_request_never_changes() -> None:
         attempt=1,
     )
     for asked in (request, replace(request, tool=None)):
-        fields = {name: value for name, value in asdict(asked).items() if name != "case"}
+        fields = {
+            name: value for name, value in asdict(asked).items() if name != "case"
+        }
         assert request_key({"name": "m"}, asked) == digest(
             {"model": {"name": "m"}, "request": fields}
         )
-    asked = replace(request, case=core.AskedCase(question="?", messages=request.messages))
+    asked = replace(
+        request, case=core.AskedCase(question="?", messages=request.messages)
+    )
     assert request_key({"name": "m"}, asked) == digest(
         {"model": {"name": "m"}, "request": asdict(asked)}
     )
@@ -106,7 +120,9 @@ def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
     caller = patient(ledger)
 
     async def all_at_once() -> None:
-        await asyncio.gather(*(caller.metered(one)(model, ask_for("q")) for one in meters))
+        await asyncio.gather(
+            *(caller.metered(one)(model, ask_for("q")) for one in meters)
+        )
 
     asyncio.run(all_at_once())
     assert len(model.requests) == 1
@@ -115,7 +131,10 @@ def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
 
 def test_what_may_pass_is_retried(ledger: Ledger) -> None:
     """Three times at most; then the error itself comes out, and nothing is kept."""
-    busy, long = core.TransientError(*OVERLOADED), core.RefusedError("too_long", "context")
+    busy, long = (
+        core.TransientError(*OVERLOADED),
+        core.RefusedError("too_long", "context"),
+    )
     for error, times, sent in ((busy, 9, 3), (long, 1, 1)):
         model = failing(*[error] * times)
         with pytest.raises(type(error), match=str(error)):
@@ -148,7 +167,9 @@ def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None
     ask = patient(ledger).metered(Meter(price=free))
 
     async def many() -> None:
-        await asyncio.gather(*(ask(model, ask_for(str(number))) for number in range(10)))
+        await asyncio.gather(
+            *(ask(model, ask_for(str(number))) for number in range(10))
+        )
 
     asyncio.run(many())
     assert most > 1
@@ -185,7 +206,9 @@ class Interrupting(Scripted):
 
 
 def session_of(model: Scripted, folder: Path, **changes: object) -> CallSession:
-    settings = CallSettings(ledger=folder / "ledger", concurrency=1, retry=RetryPolicy(attempts=1))
+    settings = CallSettings(
+        ledger=folder / "ledger", concurrency=1, retry=RetryPolicy(attempts=1)
+    )
     return CallSession({model.spec: model}, {}, replace(settings, **changes))  # type: ignore[arg-type]
 
 
@@ -228,7 +251,9 @@ def test_an_interrupted_wave_keeps_what_was_paid(tmp_path: Path) -> None:
     assert len(model.requests) == 1
 
     async def again(caller: Caller) -> list[core.Reply | core.CallError]:
-        return await ask_each(caller, [lambda ask: ask(model, ask_for("0"))], lambda usage: None)
+        return await ask_each(
+            caller, [lambda ask: ask(model, ask_for("0"))], lambda usage: None
+        )
 
     (kept,) = session_of(model, tmp_path, replay=True).run(again)
     assert isinstance(kept, core.Reply)
@@ -241,7 +266,9 @@ def test_the_deadline_holds_for_all_runs_together(tmp_path: Path) -> None:
     session = session_of(model, tmp_path, deadline=1e-9)
 
     async def work(caller: Caller) -> list[core.Reply | core.CallError]:
-        return await ask_each(caller, [lambda ask: ask(model, ask_for("x"))], lambda usage: None)
+        return await ask_each(
+            caller, [lambda ask: ask(model, ask_for("x"))], lambda usage: None
+        )
 
     (found,) = session.run(work)
     assert isinstance(found, core.StoppedError)
@@ -269,7 +296,10 @@ def test_a_fatal_error_stops_all_jobs(tmp_path: Path) -> None:
         return list(await ask_each(caller, jobs, lambda usage: None))
 
     kinds = [type(one) for one in session_of(model, tmp_path).run(work)]
-    assert sorted(kind.__name__ for kind in kinds) == ["FatalError", *["StoppedError"] * 3]
+    assert sorted(kind.__name__ for kind in kinds) == [
+        "FatalError",
+        *["StoppedError"] * 3,
+    ]
     assert len(model.requests) == 1
 
 
@@ -287,22 +317,34 @@ def no_cost(spec: str, reply: core.Reply) -> float:
     return 0.0
 
 
-@given(texts=st.lists(TEXTS, min_size=1, max_size=3), times=st.integers(1, 400), tool=st.booleans())
-def test_a_request_comes_back_as_it_was_asked(texts: list[str], times: int, tool: bool) -> None:
+@given(
+    texts=st.lists(TEXTS, min_size=1, max_size=3),
+    times=st.integers(1, 400),
+    tool=st.booleans(),
+)
+def test_a_request_comes_back_as_it_was_asked(
+    texts: list[str], times: int, tool: bool
+) -> None:
     """For any texts of any length; and its key is the hash of what comes back."""
     model = answering()
     messages = tuple(core.Message(role="user", content=text * times) for text in texts)
     case = (
-        core.AskedCase(question="?", metadata={"n": [1, None]}, messages=messages) if tool else None
+        core.AskedCase(question="?", metadata={"n": [1, None]}, messages=messages)
+        if tool
+        else None
     )
     tools = TOOL if tool else None
-    request = core.Request(messages=messages, tool=tools, parameters={"n": 1}, case=case)
+    request = core.Request(
+        messages=messages, tool=tools, parameters={"n": 1}, case=case
+    )
     key = request_key(model.identity, request)
     *apart, kept = documents_of(model, request, key, "")
     sent = json.loads(kept.text)
     assert (kept.kind, kept.key) == (REQUEST, key)
     assert {one.key for one in apart} == set(texts_named(sent))
-    frame, fields = whole(sent, {one.key: json.loads(one.text) for one in apart}.__getitem__)
+    frame, fields = whole(
+        sent, {one.key: json.loads(one.text) for one in apart}.__getitem__
+    )
     back = decode(core.Request, fields)
     assert (back, frame["spec"]) == (request, model.spec)
     assert request_key(frame["model"], back) == key
@@ -366,6 +408,8 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
         halted.sender.halt(core.StoppedError("stopped", "the user stopped it"))
         assert ask_once(halted, answering()) == ()
     with Ledger(tmp_path / "without transcripts") as ledger:
-        (key,) = ask_once(Caller(ledger, CallSettings(transcripts=False), no_cost), answering())
+        (key,) = ask_once(
+            Caller(ledger, CallSettings(transcripts=False), no_cost), answering()
+        )
         assert ledger.replies([key])
         assert ledger.documents(REQUEST) == {}

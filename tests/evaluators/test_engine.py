@@ -12,20 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from cases.tasks import PromptedAnswer
-from evaluators import core
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.runtime.outcomes import OutcomeReader, Status
-from evaluators.runtime.process import EngineThread
-from evaluators.runtime.schedule import Schedule
+from qagate.cases.tasks import PromptedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
+from qagate.evaluators.runtime.outcomes import OutcomeReader, Status
+from qagate.evaluators.runtime.process import EngineThread
+from qagate.evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import Bench, prompted, task
 from tests.support.scripted import PROMPT, Scripted, ask_for
 from tests.support.tables import tabled
 
 
 @tabled("answer", "state", "kind")
-def test_each_item_ends(tmp_path: Path, answer: str | None, state: core.State, kind: str) -> None:
+def test_each_item_ends(
+    tmp_path: Path, answer: str | None, state: core.State, kind: str
+) -> None:
     """A grade, an ERROR of a kind or a MISSING; a failure is never a grade."""
     outcome = Bench(tmp_path, [task(1, answer)]).run()["k1"]
     assert (outcome.state, outcome.kind) == (state, kind)
@@ -62,7 +64,9 @@ class AskingJudge:
 
 
 @tabled("text", "finish", "whole", "kind")
-def test_withheld_answers(tmp_path: Path, text: str, finish: str, whole: bool, kind: str) -> None:
+def test_withheld_answers(
+    tmp_path: Path, text: str, finish: str, whole: bool, kind: str
+) -> None:
     """A filtered reply, or one cut before its first word, is an ERROR and no miss. A cut sentence
     is judged as it stands; a cut yes or no may be the start of another word."""
     model = Scripted(lambda request: core.Reply(text=text, finish=finish))
@@ -100,7 +104,12 @@ class Stingy(Budget):
         self.settled: list[tuple[float, str, core.Reply | None]] = []
 
     async def reserve(
-        self, model: core.Model, request: core.Request, *, urgent: bool = False, batch: bool = False
+        self,
+        model: core.Model,
+        request: core.Request,
+        *,
+        urgent: bool = False,
+        batch: bool = False,
     ) -> float:
         if self.left == 0:
             raise core.StoppedError("budget", "the money is used up")
@@ -122,7 +131,9 @@ def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
 
     model, budget = Scripted(handler), Stingy(calls=5)
     settings = CallSettings(concurrency=2, retry=RetryPolicy(first=0, longest=0))
-    bench = Bench(tmp_path, [prompted(number, model) for number in range(20)], settings, budget)
+    bench = Bench(
+        tmp_path, [prompted(number, model) for number in range(20)], settings, budget
+    )
     states = Counter((one.state, one.kind) for one in bench.run().values())
     assert states == {("passed", ""): 4, ("missing", "budget"): 16}
     assert len(model.requests) == 5
@@ -263,9 +274,14 @@ def test_few_items_are_under_way_until_one_is_done() -> None:
 
 @pytest.mark.parametrize(
     ("act", "taken"),
-    [(Schedule.close, [None] * 3), (partial(Schedule.want, key="a"), ["a", None, None])],
+    [
+        (Schedule.close, [None] * 3),
+        (partial(Schedule.want, key="a"), ["a", None, None]),
+    ],
 )
-def test_the_end_reaches_everyone(act: Callable[[Schedule], None], taken: list[str | None]) -> None:
+def test_the_end_reaches_everyone(
+    act: Callable[[Schedule], None], taken: list[str | None]
+) -> None:
     """After close, or once the last item is taken by another, whoever waits is told so."""
     schedule = Schedule(["a"], 0)
 
@@ -287,12 +303,18 @@ def test_a_lead_comes_before_the_selection_and_no_further() -> None:
         await asyncio.sleep(0)
         assert not waiting.done()
         schedule.lead(2)
-        first = [await asyncio.wait_for(waiting, 5), await asyncio.wait_for(schedule.take(), 5)]
+        first = [
+            await asyncio.wait_for(waiting, 5),
+            await asyncio.wait_for(schedule.take(), 5),
+        ]
         third = asyncio.create_task(schedule.take())
         await asyncio.sleep(0.01)
         assert not third.done()
         schedule.select(["d", "b"])
-        rest = [await asyncio.wait_for(third, 5), await asyncio.wait_for(schedule.take(), 5)]
+        rest = [
+            await asyncio.wait_for(third, 5),
+            await asyncio.wait_for(schedule.take(), 5),
+        ]
         return [*first, *rest]
 
     assert asyncio.run(scenario()) == ["a", "b", "d", None]

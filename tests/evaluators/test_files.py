@@ -12,9 +12,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluators import output
-from evaluators.core import QAError, UsageError
-from evaluators.reading import Map, Seq, load_yaml, parse_json, project_settings, read_text
+from qagate.evaluators import output
+from qagate.evaluators.core import QAError, UsageError
+from qagate.evaluators.reading import (
+    Map,
+    Seq,
+    load_yaml,
+    parse_json,
+    project_settings,
+    read_text,
+)
 from tests.support.tables import grown, tabled
 
 
@@ -50,7 +57,9 @@ UNREAD = {
 
 
 @pytest.mark.parametrize(("content", "said"), UNREAD.values(), ids=UNREAD)
-def test_what_is_no_text_in_utf_8_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_no_text_in_utf_8_is_refused(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
     """A wrong byte names its line; UTF-16 and archives are known by their first bytes."""
     path = tmp_path / "a.csv"
     path.write_bytes(content)
@@ -64,7 +73,9 @@ VALUES = st.recursive(
     | st.integers(-(10**20), 10**20)
     | st.text()
     | st.floats(-1e300, 1e300),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -129,7 +140,9 @@ def test_lines_are_known(tmp_path: Path) -> None:
 
 
 @tabled("text", "said")
-def test_surprises_are_refused_with_their_line(tmp_path: Path, text: str, said: str) -> None:
+def test_surprises_are_refused_with_their_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
     """Nothing is constructed, run or silently dropped."""
     with pytest.raises(UsageError) as caught:
         loaded(tmp_path, grown(text))
@@ -141,22 +154,34 @@ def test_an_alias_repeats_a_value_and_a_merge_its_keys(tmp_path: Path) -> None:
     text = "a: &a {min: 1, max: 2}\nb: *a\nc:\n  max: 3\n  <<: *a\nd: [*a, &e x, *e]\n"
     found = loaded(tmp_path, text)
     both = {"min": "1", "max": "2"}
-    assert found == {"a": both, "b": both, "c": {"max": "3", "min": "1"}, "d": [both, "x", "x"]}
+    assert found == {
+        "a": both,
+        "b": both,
+        "c": {"max": "3", "min": "1"},
+        "d": [both, "x", "x"],
+    }
     assert isinstance(found, Map) and isinstance(found["c"], Map)
     assert found["c"].lines == {"max": 4, "min": 1}
 
 
 @tabled("first", "unit", "said")
-def test_aliases_cannot_explode(tmp_path: Path, first: str, unit: str, said: str) -> None:
+def test_aliases_cannot_explode(
+    tmp_path: Path, first: str, unit: str, said: str
+) -> None:
     """Neither in number nor in depth."""
-    lines = [f"k0: &a0 {first}", *(f"k{n + 1}: &a{n + 1} {unit.format(n)}" for n in range(60))]
+    lines = [
+        f"k0: &a0 {first}",
+        *(f"k{n + 1}: &a{n + 1} {unit.format(n)}" for n in range(60)),
+    ]
     with pytest.raises(UsageError, match=said):
         loaded(tmp_path, "\n".join(lines))
 
 
 TREES = st.recursive(
     st.text("ab 0.~:'\"#-\n", max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab1", min_size=1), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text("ab1", min_size=1), inner)
+    ),
     max_leaves=8,
 )
 
@@ -165,7 +190,10 @@ TREES = st.recursive(
 @given(tree=TREES)
 def test_quoted_text_round_trips(tmp_path: Path, tree: object) -> None:
     """What is written with every scalar in quotes is read back unchanged."""
-    assert loaded(tmp_path, yaml.safe_dump(tree, default_style='"', allow_unicode=True)) == tree
+    assert (
+        loaded(tmp_path, yaml.safe_dump(tree, default_style='"', allow_unicode=True))
+        == tree
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -199,11 +227,18 @@ def test_lines_and_tables() -> None:
     said = [output.plural(count, "row") for count in (0, 1, 2, 1000)]
     assert said == ["0 rows", "1 row", "2 rows", "1,000 rows"]
     header, rows = ("a", "bcd"), [("long", "x")]
-    assert output.markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
+    assert output.markdown_table(header, rows) == [
+        "| a | bcd |",
+        "| --- | --- |",
+        "| long | x |",
+    ]
     padded = ["| a    | bcd |", "|------|-----|", "| long | x   |"]
     assert output.markdown_table(header, rows, padded=True) == padded
     assert output.markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
-    assert output.aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
+    assert output.aligned_table([("model", "n"), ("m", "100")]) == [
+        "model    n",
+        "m      100",
+    ]
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
@@ -240,6 +275,8 @@ def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "a" / "sub" / "file" / "full").mkdir(parents=True)
     (tmp_path / "sub").write_text("", encoding="utf-8")
     for path in (tmp_path / "a" / "sub" / "file", tmp_path / "sub" / "file"):
-        with pytest.raises(QAError, match=r"sub/file: cannot be written \(.+\); name another"):
+        with pytest.raises(
+            QAError, match=r"sub/file: cannot be written \(.+\); name another"
+        ):
             output.write_texts([(path, "text")])
     assert not list(tmp_path.rglob("*.part"))

@@ -20,11 +20,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Outcome, Reply, Request, Usage, UsageError, Verdict, Vote
-from evaluators.runtime import engine, outcomes
-from evaluators.runtime import process as processes
-from evaluators.runtime.engine import Engine, Job, nothing
-from evaluators.runtime.schedule import UNLIMITED
+from qagate.evaluators.core import (
+    Outcome,
+    Reply,
+    Request,
+    Usage,
+    UsageError,
+    Verdict,
+    Vote,
+)
+from qagate.evaluators.runtime import engine, outcomes
+from qagate.evaluators.runtime import process as processes
+from qagate.evaluators.runtime.engine import Engine, Job, nothing
+from qagate.evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.fixtures import Patch
 from tests.support.killing import until
@@ -120,7 +128,10 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
 def test_a_bad_start_is_one_line(tmp_path: Path, kind: Maker) -> None:
     """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
     odd = "^the engine failed: KeyError: 'odd'$"
-    for error, said in ((UsageError("no ledger"), "^no ledger$"), (KeyError("odd"), odd)):
+    for error, said in (
+        (UsageError("no ledger"), "^no ledger$"),
+        (KeyError("odd"), odd),
+    ):
         with pytest.raises(UsageError, match=said):
             kind(Made(tmp_path, good(), error=error).job()).start()
 
@@ -151,7 +162,10 @@ def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
 
         running = make(Job(make=job.make, schedule=job.schedule, prepare=broken))
         running.start()
-        assert running.arrivals.wait("k0").message == "the engine failed: RuntimeError: surprise"
+        assert (
+            running.arrivals.wait("k0").message
+            == "the engine failed: RuntimeError: surprise"
+        )
         running.stop()
         assert running.status.failure == "the engine failed: RuntimeError: surprise"
 
@@ -175,7 +189,10 @@ def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
     os.kill(pid_of(running), signal.SIGKILL)
     assert "died (exit code -9)" in running.arrivals.wait("k0").message
     running.stop()
-    assert "died (exit code -9)" in outcomes.OutcomeReader(tmp_path / "board").wait("k0").message
+    assert (
+        "died (exit code -9)"
+        in outcomes.OutcomeReader(tmp_path / "board").wait("k0").message
+    )
     assert "run again to go on" in running.status.failure
     assert running.status.requests == 1
 
@@ -235,11 +252,13 @@ def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
         thread.join()
 
 
-def test_where_no_process_is_to_be_had_a_thread_works(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_where_no_process_is_to_be_had_a_thread_works(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """A system that is out of processes does not keep a run from its work."""
 
     refused = Mock(side_effect=BlockingIOError(11, "Resource temporarily unavailable"))
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
     running = processes.begin(made.job())
@@ -257,7 +276,9 @@ def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) ->
             asyncio.get_running_loop().run_in_executor(None, time.sleep, 30)
             return await super().complete(request)
 
-    made = Made(tmp_path, Stuck(lambda request: Reply(text="CORRECT")), count=1, board=False)
+    made = Made(
+        tmp_path, Stuck(lambda request: Reply(text="CORRECT")), count=1, board=False
+    )
     running = begun(made)
     assert running.arrivals.wait("k0").state == "passed"
     running.stop(grace=0.1)
@@ -267,7 +288,9 @@ def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) ->
 
 def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
     """Ctrl-C while the engine is made ends its process: nobody else could."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    former = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell may have it ignored
 
     def slow(sink: outcomes.OutcomeWriter) -> Engine:
         os.kill(os.getppid(), signal.SIGINT)
@@ -290,7 +313,9 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
 
     def interrupt() -> None:
         forking.wait()
-        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # here, and before it returns
+        signal.pthread_kill(
+            threading.get_ident(), signal.SIGINT
+        )  # here, and before it returns
 
     other = threading.Thread(target=interrupt)
     other.start()
@@ -319,15 +344,21 @@ def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: Patch) -> No
     """Elsewhere libraries do not survive it; a worker of a process pool may have no children."""
     monkeypatch.setattr(sys, "platform", platform)
     if platform == "linux":
-        monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
+        monkeypatch.setattr(
+            multiprocessing.current_process(), "_config", {"daemon": True}
+        )
     assert not processes.can_fork()
 
 
 def test_a_single_thread_is_forked() -> None:
     """A process that has never had a second thread may fork its engine."""
-    script = "from evaluators.runtime.process import can_fork; print(can_fork())"
+    script = "from qagate.evaluators.runtime.process import can_fork; print(can_fork())"
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == str(sys.platform == "linux")
 
@@ -397,9 +428,13 @@ def test_a_head_start_without_a_job_leaves_no_process() -> None:
     assert early._process.exitcode == 0
 
 
-def test_a_job_that_does_not_arrive_whole_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_job_that_does_not_arrive_whole_is_one_line(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """What a process cannot make of its job is one line for the user, not a traceback."""
-    monkeypatch.setattr("evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n.")
+    monkeypatch.setattr(
+        "qagate.evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n."
+    )
     early = processes.EngineProcess()
     early.fork()
     with pytest.raises(UsageError, match=r"^the engine failed: AttributeError: "):
@@ -417,9 +452,9 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: False)
     assert processes.fork_early(nothing) is None
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         processes.fork_early(nothing)
@@ -501,7 +536,9 @@ def test_a_silent_engine_is_given_up_by_other_processes(tmp_path: Path) -> None:
     outcomes.OutcomeStore(tmp_path / "store").close()
     clock = Clock()
     reader = outcomes.OutcomeReader(tmp_path / "store", clock.sleep)
-    with pytest.raises(outcomes.EngineLostError, match="silent for 30 s; run again to resume"):
+    with pytest.raises(
+        outcomes.EngineLostError, match="silent for 30 s; run again to resume"
+    ):
         reader.wait("nothing")
     before = clock.now
     with pytest.raises(outcomes.EngineLostError):
@@ -520,16 +557,24 @@ def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
             writer.post([OUTCOME])
 
     clock.asleep = beat
-    assert outcomes.OutcomeReader(tmp_path / "store", clock.sleep).wait(OUTCOME.key) == OUTCOME
+    assert (
+        outcomes.OutcomeReader(tmp_path / "store", clock.sleep).wait(OUTCOME.key)
+        == OUTCOME
+    )
     assert clock.now > 2 * outcomes.SILENCE_SECONDS
 
 
-@given(text=st.text(st.characters(codec=None), max_size=40), votes=st.lists(VOTES, max_size=3))
+@given(
+    text=st.text(st.characters(codec=None), max_size=40),
+    votes=st.lists(VOTES, max_size=3),
+)
 def test_any_text_and_votes_reach_the_test(
     tmp_path_factory: pytest.TempPathFactory, text: str, votes: list[Vote]
 ) -> None:
     """Lone surrogates and control characters survive, and what several judges said."""
-    outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
+    outcome = Outcome(
+        key="k", state="error", answer=text, kind="internal", message=text
+    )
     outcome = replace(outcome, verdict=Verdict(votes=tuple(votes)))
     path = tmp_path_factory.mktemp("outcomes") / "store"
     with (

@@ -13,11 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.__main__ import main
-from evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
-from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
-from evaluators.ledger.rows import VARIABLE, checksum, seal
-from evaluators.text import canonical
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
+from qagate.evaluators.ledger import (
+    Ledger,
+    LedgerError,
+    PaidReply,
+    postgres,
+    reply_store,
+    sqlite,
+)
+from qagate.evaluators.ledger.rows import VARIABLE, checksum, seal
+from qagate.evaluators.text import canonical
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
@@ -37,7 +44,10 @@ def count_calls(place: LedgerPlace) -> object:
 def test_the_first_reply_stands(place: LedgerPlace) -> None:
     """A new process reads what put kept; a second reply does not replace the first (F28)."""
     with Ledger(place) as ledger:
-        put(ledger, [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))])
+        put(
+            ledger,
+            [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))],
+        )
         put(ledger, [row(reply=Reply(text="another"))])
     with Ledger(place) as ledger:
         assert ledger.get("k") == REPLY
@@ -49,13 +59,17 @@ def test_the_first_reply_stands(place: LedgerPlace) -> None:
 def test_a_row_from_before_cached_tokens_were_counted_still_answers() -> None:
     """A ledger that an earlier version filled is not asked anew: what it did not note is 0."""
     sealed = seal(row(), 1.0)
-    older = {k: v for k, v in json.loads(sealed.reply).items() if not k.startswith("cache_")}
+    older = {
+        k: v for k, v in json.loads(sealed.reply).items() if not k.startswith("cache_")
+    }
     text = canonical(older)
     assert sealed._replace(reply=text, checksum=checksum("k", text)).opened() == REPLY
 
 
 @tabled("damage")
-def test_a_damaged_row_is_set_aside_and_asked_again(place: LedgerPlace, damage: str) -> None:
+def test_a_damaged_row_is_set_aside_and_asked_again(
+    place: LedgerPlace, damage: str
+) -> None:
     """A wrong checksum or schema is never used, counted, kept aside; a replay changes nothing."""
     with Ledger(place) as ledger:
         put(ledger, [row()])
@@ -67,13 +81,17 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: LedgerPlace, damage: 
     with Ledger(place) as ledger:
         for _ in range(2):
             assert ledger.get("k") is None
-            assert ledger.notes == ("1 damaged row of the ledger set aside and asked again",)
+            assert ledger.notes == (
+                "1 damaged row of the ledger set aside and asked again",
+            )
         put(ledger, [row(reply=Reply(text="asked again"))])
         assert ledger.get("k") == Reply(text="asked again")
     assert ask(place, "SELECT count(*) FROM damaged") == 1
 
 
-def test_a_row_of_another_secret_is_set_aside(place: LedgerPlace, monkeypatch: Patch) -> None:
+def test_a_row_of_another_secret_is_set_aside(
+    place: LedgerPlace, monkeypatch: Patch
+) -> None:
     """With QA_LEDGER_KEY only replies that were written with it are used, in either kind."""
     with Ledger(place) as ledger:
         put(ledger, [row("unsigned")])
@@ -147,11 +165,15 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, read_only: bool) ->
         Ledger(path, read_only=read_only)
     assert path.read_text(encoding="utf-8").startswith("these are my notes")
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(UsageError, match=r"no ledger to replay from|give another --ledger path"):
+    with pytest.raises(
+        UsageError, match=r"no ledger to replay from|give another --ledger path"
+    ):
         Ledger(path / "absent", read_only=read_only)
 
 
-def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: LedgerPlace) -> None:
+def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(
+    place: LedgerPlace,
+) -> None:
     """When the disk refuses, each call in the group hears it; none believes its reply is kept."""
 
     async def both(ledger: Ledger) -> list[object]:
@@ -174,7 +196,10 @@ def test_any_text_comes_back_exactly(place: LedgerPlace) -> None:
     numbers = count()
 
     @settings(max_examples=30, deadline=None)
-    @given(text=st.text(st.characters(codec=None), max_size=50), arguments=st.text(max_size=20))
+    @given(
+        text=st.text(st.characters(codec=None), max_size=50),
+        arguments=st.text(max_size=20),
+    )
     def comes_back(text: str, arguments: str) -> None:
         reply = Reply(text=text, calls=(ToolCall(name="rate", arguments=arguments),))
         key = str(next(numbers))
@@ -187,7 +212,9 @@ def test_any_text_comes_back_exactly(place: LedgerPlace) -> None:
 
 def keep(ledger: Ledger, kind: str, **texts: str) -> None:
     async def all_at_once() -> None:
-        await asyncio.gather(*(ledger.keep(kind, key, text) for key, text in texts.items()))
+        await asyncio.gather(
+            *(ledger.keep(kind, key, text) for key, text in texts.items())
+        )
 
     asyncio.run(all_at_once())
 
@@ -205,7 +232,9 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: LedgerPlace) ->
 
 
 @tabled("damage")
-def test_a_document_that_was_changed_is_not_believed(place: LedgerPlace, damage: str) -> None:
+def test_a_document_that_was_changed_is_not_believed(
+    place: LedgerPlace, damage: str
+) -> None:
     """The seal binds the text to its kind and key."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", k="waiting")
@@ -215,7 +244,9 @@ def test_a_document_that_was_changed_is_not_believed(place: LedgerPlace, damage:
             assert ledger.documents(kind) == {}
 
 
-def test_a_document_needs_the_ledgers_signature(place: LedgerPlace, monkeypatch: Patch) -> None:
+def test_a_document_needs_the_ledgers_signature(
+    place: LedgerPlace, monkeypatch: Patch
+) -> None:
     """With QA_LEDGER_KEY one that was written without it, or with another, does not count."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", unsigned="x")
@@ -236,9 +267,17 @@ def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
         assert key_of(1) not in ledger.imported
-        assert (ledger.documents("batch", ["k"]).get("k"), ledger.documents("batch")) == (None, {})
+        assert (
+            ledger.documents("batch", ["k"]).get("k"),
+            ledger.documents("batch"),
+        ) == (None, {})
     assert main(["ledger", "stats", "--ledger", str(tmp_path / "l")]) == 0
-    assert main(["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]) == 0
+    assert (
+        main(
+            ["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]
+        )
+        == 0
+    )
     assert (tmp_path / "l").read_bytes() == before
     with Ledger(tmp_path / "l") as ledger:
         keep(ledger, "batch", k="text")
@@ -252,7 +291,20 @@ def test_documents_are_carried_with_all_rows(tmp_path: Path, capsys: Captured) -
     fill(one, 2)
     with Ledger(one) as ledger:
         keep(ledger, "batch", k="first", other="o\ud800")
-    assert main(["ledger", "export", str(file), "--ledger", str(one), "--since", "2020-01-01"]) == 0
+    assert (
+        main(
+            [
+                "ledger",
+                "export",
+                str(file),
+                "--ledger",
+                str(one),
+                "--since",
+                "2020-01-01",
+            ]
+        )
+        == 0
+    )
     assert file.read_text("utf-8").count("\n") == 2
     assert main(["ledger", "export", str(file), "--ledger", str(one)]) == 0
     with Ledger(two) as ledger:
@@ -266,7 +318,9 @@ def test_documents_are_carried_with_all_rows(tmp_path: Path, capsys: Captured) -
     assert "2 documents with them" in capsys.readouterr().out
 
 
-def test_a_document_that_was_changed_is_not_imported(tmp_path: Path, capsys: Captured) -> None:
+def test_a_document_that_was_changed_is_not_imported(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Its line is named; the reply next to it comes in."""
     file = tmp_path / "out.jsonl"
     fill(tmp_path / "one", 1)
@@ -326,7 +380,9 @@ def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -
     holder.stdout.close()
 
 
-def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch: Patch) -> None:
+def test_a_frozen_run_is_not_waited_for_forever(
+    place: LedgerPlace, monkeypatch: Patch
+) -> None:
     """Nor is a failed call: a claim counts while its run keeps replies, or an item may last."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
 
@@ -357,7 +413,9 @@ def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch:
         assert asyncio.run(both(one, other))
 
 
-def test_nothing_is_claimed_after_a_reply_was_lost(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_nothing_is_claimed_after_a_reply_was_lost(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """A ledger that failed once lets no further call start; the next one takes the reply in."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "l"
@@ -365,7 +423,9 @@ def test_nothing_is_claimed_after_a_reply_was_lost(tmp_path: Path, monkeypatch: 
     async def scenario(ledger: Ledger) -> None:
         assert isinstance(ledger.store, sqlite.SqliteStore)
         ledger.store._writer.execute("PRAGMA max_page_count = 1")
-        with pytest.raises(LedgerError, match=r"l: the disk is full, [\d,]+ bytes and more are ne"):
+        with pytest.raises(
+            LedgerError, match=r"l: the disk is full, [\d,]+ bytes and more are ne"
+        ):
             await ledger.put(row_of(1, 5000))
         with pytest.raises(LedgerError, match="disk is full"):
             async with ledger.claim(key_of(2)):
@@ -390,7 +450,9 @@ def test_claims_are_private_and_no_link_is_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_ledger_that_is_being_mended_is_waited_for(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_ledger_that_is_being_mended_is_waited_for(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """Opening waits for whoever must be alone with the file, but not without end."""
     monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_S", 0.1)
     Ledger(tmp_path / "l").close()
@@ -403,7 +465,9 @@ def test_a_ledger_that_is_being_mended_is_waited_for(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("missing", ["fcntl", "F_OFD_SETLK", "locks"])
-def test_a_system_without_locks_works(tmp_path: Path, monkeypatch: Patch, missing: str) -> None:
+def test_a_system_without_locks_works(
+    tmp_path: Path, monkeypatch: Patch, missing: str
+) -> None:
     """Without locks of open files the process's own serve; without any, every claim is granted."""
     fcntl = pytest.importorskip("fcntl")
     if missing == "fcntl":

@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import UsageError
-from evaluators.ledger import Ledger, LedgerError, sqlite
-from evaluators.ledger import rows as ledger_rows
-from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
-from evaluators.ledger.upkeep import save_unkept
-from evaluators.text import Document
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger import Ledger, LedgerError, sqlite
+from qagate.evaluators.ledger import rows as ledger_rows
+from qagate.evaluators.ledger.rows import (
+    VARIABLE,
+    Signer,
+    StoredDocument,
+    StoredRow,
+    seal,
+    seal_document,
+)
+from qagate.evaluators.ledger.upkeep import save_unkept
+from qagate.evaluators.text import Document
 from tests.support.fixtures import Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
@@ -46,7 +53,9 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
-def test_a_hundred_damaged_files_give_no_wrong_reply(memory: Path, damage: object) -> None:
+def test_a_hundred_damaged_files_give_no_wrong_reply(
+    memory: Path, damage: object
+) -> None:
     """For any damage to the bytes: the right reply or none, the file is kept (row F16)."""
     assert callable(damage)
     fill(memory / "sound", ROWS)
@@ -83,10 +92,14 @@ def check_run(path: Path, content: bytes) -> None:
         assert all(reply in (None, reply_of(number)) for number, reply in found.items())
         missing = [number for number, reply in found.items() if reply is None]
         put(ledger, [row_of(one) for one in missing])
-        assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(ROWS))
+        assert all(
+            ledger.get(key_of(number)) == reply_of(number) for number in range(ROWS)
+        )
         kept = list(path.parent.glob("l.damaged-*"))
         assert [one.read_bytes() for one in kept] in ([], [content])
-        assert len(kept) == sum("it is kept as l.damaged-" in note for note in ledger.notes)
+        assert len(kept) == sum(
+            "it is kept as l.damaged-" in note for note in ledger.notes
+        )
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +118,9 @@ def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path, large: bytes) -> No
     damaged = zero_page(path)
     with Ledger(path) as ledger:
         assert ledger.documents("batch", ["k"]).get("k") == "text"
-        found = sum(ledger.get(key_of(number)) == reply_of(number, 5) for number in range(2000))
+        found = sum(
+            ledger.get(key_of(number)) == reply_of(number, 5) for number in range(2000)
+        )
         (note,) = ledger.notes
     assert 1900 <= found < 2000
     assert f"{found:,} of its rows verify and are used" in note
@@ -119,16 +134,23 @@ def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path, large: bytes) -> No
 
 @pytest.mark.parametrize(
     "damage",
-    ["ALTER TABLE imported RENAME COLUMN key TO kez", "ALTER TABLE damaged RENAME TO demaged"],
+    [
+        "ALTER TABLE imported RENAME COLUMN key TO kez",
+        "ALTER TABLE damaged RENAME TO demaged",
+    ],
 )
-def test_a_table_that_lost_its_shape_costs_no_reply(tmp_path: Path, damage: str) -> None:
+def test_a_table_that_lost_its_shape_costs_no_reply(
+    tmp_path: Path, damage: str
+) -> None:
     """Replayed without it, and set aside by the next run with all replies carried over."""
     path = tmp_path / "l"
     fill(path, 3)
     change(path, damage)
     for read_only in (True, False):
         with Ledger(path, read_only=read_only) as ledger:
-            assert [ledger.get(key_of(number)) for number in range(3)] == [*map(reply_of, range(3))]
+            assert [ledger.get(key_of(number)) for number in range(3)] == [
+                *map(reply_of, range(3))
+            ]
             assert "damaged" in ledger.notes[0]
 
 
@@ -139,7 +161,9 @@ def test_a_ledger_of_nothing_but_zeros_is_set_aside(tmp_path: Path) -> None:
         path.write_bytes(bytes(20_000))
         with Ledger(path) as ledger:
             assert "0 of its rows verify" in ledger.notes[0]
-        assert [one.read_bytes() for one in tmp_path.glob("l.damaged-*")] == [bytes(20_000)] * kept
+        assert [one.read_bytes() for one in tmp_path.glob("l.damaged-*")] == [
+            bytes(20_000)
+        ] * kept
 
 
 def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path, large: bytes) -> None:
@@ -148,12 +172,16 @@ def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path, large: bytes) -> 
     path.write_bytes(large)
     with Ledger(path):
         zero_page(path)
-        with pytest.raises(UsageError, match="another run uses it; run again once that"):
+        with pytest.raises(
+            UsageError, match="another run uses it; run again once that"
+        ):
             Ledger(path)
     assert list(tmp_path.glob("l.damaged-*")) == []
 
 
-def test_damage_met_in_the_middle_of_a_run_stops_it(tmp_path: Path, large: bytes) -> None:
+def test_damage_met_in_the_middle_of_a_run_stops_it(
+    tmp_path: Path, large: bytes
+) -> None:
     """A page that goes bad under a run ends the paid calls; the next run sets the file aside."""
     path = tmp_path / "l"
     path.write_bytes(large)
@@ -182,7 +210,9 @@ def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path, large: bytes) -> Non
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: bool) -> None:
+def test_replies_not_taken_come_home(
+    tmp_path: Path, monkeypatch: Patch, signs: bool
+) -> None:
     """The next run of the folder takes in what verifies, says so and marks it as imported."""
     monkeypatch.chdir(tmp_path)
     if signs:
@@ -197,7 +227,10 @@ def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: 
     odd.write_text(odd.read_text("utf-8").replace("2 2 2", "2 2 3"), "utf-8")
     other = save_unkept(tmp_path / "other", rows)
     with Ledger(tmp_path / "l") as ledger:
-        assert [ledger.get(key_of(number)) for number in range(2)] == [reply_of(0), reply_of(1)]
+        assert [ledger.get(key_of(number)) for number in range(2)] == [
+            reply_of(0),
+            reply_of(1),
+        ]
         assert key_of(0) in ledger.imported
         assert ledger.documents("note", ["k"]).get("k") == "text"
         assert ledger.get(key_of(2)) is None
@@ -208,7 +241,9 @@ def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: 
     shared = save_unkept(tmp_path / "l", rows)
     shared.chmod(0o666)
     with Ledger(tmp_path / "l") as ledger:
-        assert (f"{shared} is not taken in: other users" in "\n".join(ledger.notes)) != signs
+        assert (
+            f"{shared} is not taken in: other users" in "\n".join(ledger.notes)
+        ) != signs
         assert (ledger.get(key_of(2)) is None) != signs
 
 
@@ -218,7 +253,9 @@ def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
     fill(path, 3)
     change(path, "PRAGMA user_version = 9")
     for read_only in (False, True):
-        with pytest.raises(UsageError, match="a ledger of format 9, this version reads format 1"):
+        with pytest.raises(
+            UsageError, match="a ledger of format 9, this version reads format 1"
+        ):
             Ledger(path, read_only=read_only)
     assert ask(path, "PRAGMA user_version") == 9
     os.mkfifo(tmp_path / "pipe")
@@ -229,7 +266,9 @@ def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
 
 @tabled("made")
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_database_of_others_is_refused(tmp_path: Path, made: str, read_only: bool) -> None:
+def test_a_database_of_others_is_refused(
+    tmp_path: Path, made: str, read_only: bool
+) -> None:
     """Another program's tables, and any view or trigger, are neither changed nor run."""
     path = tmp_path / "other"
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -256,7 +295,9 @@ def test_a_run_that_begins_tears_no_reading(tmp_path: Path, large: bytes) -> Non
         assert replay.get(key_of(2000)) == reply_of(2000, 5)
 
 
-def test_a_full_disk_leaves_the_file(tmp_path: Path, large: bytes, monkeypatch: Patch) -> None:
+def test_a_full_disk_leaves_the_file(
+    tmp_path: Path, large: bytes, monkeypatch: Patch
+) -> None:
     """Nothing is renamed before the new file is complete, and no half of one stays."""
     path = tmp_path / "l"
     path.write_bytes(large)
@@ -320,7 +361,9 @@ def test_a_file_that_others_can_change_is_refused(
     path.chmod(mode)
     note = f"{path} can be changed by {who}; chmod 600 makes it private"
     for read_only in (False, True):
-        with pytest.raises(UsageError, match=f"own, or sign its rows with {VARIABLE}") as raised:
+        with pytest.raises(
+            UsageError, match=f"own, or sign its rows with {VARIABLE}"
+        ) as raised:
             Ledger(tmp_path / "l", read_only=read_only)
         assert str(raised.value).startswith(note)
     monkeypatch.setenv(VARIABLE, "s" * 32)
@@ -329,7 +372,9 @@ def test_a_file_that_others_can_change_is_refused(
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_ledger_of_another_user(tmp_path: Path, monkeypatch: Patch, read_only: bool) -> None:
+def test_a_ledger_of_another_user(
+    tmp_path: Path, monkeypatch: Patch, read_only: bool
+) -> None:
     """It is refused, also by a link, but where its rows are signed it is used, and said."""
     monkeypatch.setenv(VARIABLE, "s" * 32)
     fill(tmp_path / "l", 1)

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import PostgresUrl, Reply, UsageError, read_place
-from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
-from evaluators.ledger.rows import VARIABLE, StoreError
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import PostgresUrl, Reply, UsageError, read_place
+from qagate.evaluators.ledger import Ledger, LedgerError, postgres, upkeep
+from qagate.evaluators.ledger.rows import VARIABLE, StoreError
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster
@@ -58,7 +58,9 @@ def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None
     assert str(read_place(text)) == shown
 
 
-def test_who_cannot_get_in_is_told_in_one_line(place: PostgresUrl, capsys: Captured) -> None:
+def test_who_cannot_get_in_is_told_in_one_line(
+    place: PostgresUrl, capsys: Captured
+) -> None:
     """A wrong host, user, database, service or option is exit 4 and named."""
     parts = urlsplit(place.url)
     wrong = {
@@ -76,7 +78,9 @@ def test_who_cannot_get_in_is_told_in_one_line(place: PostgresUrl, capsys: Captu
             assert why in said
 
 
-def test_passwords_in_variables(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
+def test_passwords_in_variables(
+    cluster: Cluster, place: PostgresUrl, monkeypatch: Patch
+) -> None:
     """PGPASSWORD opens what a wrong one does not; neither is shcluster."""
     hba = cluster.data / "pg_hba.conf"
     former = hba.read_text("utf-8")
@@ -111,10 +115,18 @@ def _until(url: PostgresUrl, *, opens: bool) -> None:
     pytest.fail("the server did not read its settings")
 
 
-def test_a_service_file_names_it(place: PostgresUrl, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_service_file_names_it(
+    place: PostgresUrl, tmp_path: Path, monkeypatch: Patch
+) -> None:
     """postgresql://?service=qa is the whole address; messages show it as that."""
     parts = urlsplit(place.url)
-    lines = ["[qa]", "host=127.0.0.1", f"port={parts.port}", "user=qa", f"dbname={parts.path[1:]}"]
+    lines = [
+        "[qa]",
+        "host=127.0.0.1",
+        f"port={parts.port}",
+        "user=qa",
+        f"dbname={parts.path[1:]}",
+    ]
     (tmp_path / "services").write_text("\n".join(lines) + "\n", "utf-8")
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     fill(place, 2)
@@ -123,7 +135,9 @@ def test_a_service_file_names_it(place: PostgresUrl, tmp_path: Path, monkeypatch
 
 
 @tabled("before", "said")
-def test_a_ledger_of_no_use_is_refused(place: PostgresUrl, before: str, said: str) -> None:
+def test_a_ledger_of_no_use_is_refused(
+    place: PostgresUrl, before: str, said: str
+) -> None:
     """Each reason has its line, with what to do, before any call."""
     fill(place, 1)
     runner = as_runner(place)
@@ -146,7 +160,9 @@ def as_runner(place: PostgresUrl) -> PostgresUrl:
 def test_who_may_not_make_tables_is_told(place: PostgresUrl) -> None:
     """PostgreSQL 15 gives that right to the database's owner alone."""
     runner = as_runner(place)
-    with pytest.raises(UsageError, match='GRANT USAGE, CREATE ON SCHEMA public TO "runner"'):
+    with pytest.raises(
+        UsageError, match='GRANT USAGE, CREATE ON SCHEMA public TO "runner"'
+    ):
         Ledger(runner)
     change(place, "GRANT USAGE, CREATE ON SCHEMA public TO runner")
     fill(runner, 1)
@@ -156,7 +172,9 @@ def test_a_database_that_cannot_hold_every_text_is_refused(cluster: Cluster) -> 
     """It must be UTF-8, or the first reply in Bulgarian would be lost."""
     cluster.start()
     latin = cluster.new_database("ENCODING LATIN1 TEMPLATE template0")
-    with pytest.raises(UsageError, match=r"encoding is LATIN1, .* createdb --encoding=UTF8"):
+    with pytest.raises(
+        UsageError, match=r"encoding is LATIN1, .* createdb --encoding=UTF8"
+    ):
         Ledger(PostgresUrl(latin))
 
 
@@ -171,19 +189,25 @@ def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
 
 
 @tabled("grant")
-def test_open_tables_are_refused(place: PostgresUrl, monkeypatch: Patch, grant: str) -> None:
+def test_open_tables_are_refused(
+    place: PostgresUrl, monkeypatch: Patch, grant: str
+) -> None:
     """Grants are to a database what owner and mode are to a file; signed rows are used."""
     fill(place, 1)
     change(place, f"GRANT {grant} TO PUBLIC")
     table = grant.rpartition(" ")[2]
-    with pytest.raises(UsageError, match=rf"every user of the database \({table}\).*{VARIABLE}"):
+    with pytest.raises(
+        UsageError, match=rf"every user of the database \({table}\).*{VARIABLE}"
+    ):
         Ledger(place)
     monkeypatch.setenv(VARIABLE, "s" * 32)
     with Ledger(place) as ledger:
         assert "REVOKE" in ledger.notes[0]
 
 
-def test_a_readable_connection(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
+def test_a_readable_connection(
+    cluster: Cluster, place: PostgresUrl, monkeypatch: Patch
+) -> None:
     """To another machine; on this one, or a socket, no TLS is needed."""
     assert [postgres.is_local(one) for one in ("", "::1", "10.0.0.7")] == [1, 1, 0]
     monkeypatch.setattr(postgres, "is_local", lambda address: False)
@@ -199,7 +223,9 @@ def test_a_readable_connection(cluster: Cluster, place: PostgresUrl, monkeypatch
     for mode in ("disable", "prefer", "require", "verify-ca", "verify-full"):
         monkeypatch.setenv("PGSSLMODE", mode)
         with Ledger(place, read_only=True) as ledger:
-            assert ledger.notes == ((said.get(mode, said["require"]),) if mode < "v" else ())
+            assert ledger.notes == (
+                (said.get(mode, said["require"]),) if mode < "v" else ()
+            )
 
 
 def test_a_reply_waits_for_the_disk_where_nothing_else_does(place: PostgresUrl) -> None:
@@ -218,7 +244,9 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
     fill(place, 2)
     change(place, "CREATE ROLE reader LOGIN")
     change(place, "GRANT SELECT ON calls, imported, documents, qa_ledger TO reader")
-    with Ledger(PostgresUrl(place.url.replace("qa@", "reader@")), read_only=True) as ledger:
+    with Ledger(
+        PostgresUrl(place.url.replace("qa@", "reader@")), read_only=True
+    ) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
         assert ledger.notes == ()
     with Ledger(place, read_only=True) as ledger:
@@ -229,8 +257,8 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
 
 def test_without_the_driver_one_line_says_what_to_install(monkeypatch: Patch) -> None:
     """psycopg is optional."""
-    monkeypatch.delitem(sys.modules, "evaluators.ledger.postgres")
-    monkeypatch.delattr("evaluators.ledger.postgres")
+    monkeypatch.delitem(sys.modules, "qagate.evaluators.ledger.postgres")
+    monkeypatch.delattr("qagate.evaluators.ledger.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r"pip install 'psycopg\[binary\]>=3\.3'"):
         Ledger(PostgresUrl("postgresql://127.0.0.1:1/x"))
@@ -264,7 +292,9 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
 
 
 @pytest.mark.untraced
-def test_what_waits_for_a_server_is_kept_in_the_end(cluster: Cluster, place: PostgresUrl) -> None:
+def test_what_waits_for_a_server_is_kept_in_the_end(
+    cluster: Cluster, place: PostgresUrl
+) -> None:
     """A reply that came while the server was down is on its disk when put returns."""
 
     async def scenario(ledger: Ledger) -> None:
@@ -316,12 +346,19 @@ def test_without_a_server_nothing_more_is_asked(
         assert ledger.get(key_of(1)) == reply_of(1)
         assert ledger.get(key_of(2)) is None
     with Ledger(place) as ledger:
-        assert sum("1 row taken in from .qa/unkept-" in note for note in ledger.notes) == 2
+        assert (
+            sum("1 row taken in from .qa/unkept-" in note for note in ledger.notes) == 2
+        )
         assert [*tmp_path.glob(".qa/*")] == []
-        assert [ledger.get(key_of(number)) for number in (2, 3)] == [reply_of(2), reply_of(3)]
+        assert [ledger.get(key_of(number)) for number in (2, 3)] == [
+            reply_of(2),
+            reply_of(3),
+        ]
 
 
-def test_one_wait_for_a_server(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
+def test_one_wait_for_a_server(
+    cluster: Cluster, place: PostgresUrl, monkeypatch: Patch
+) -> None:
     """Replies that come after the minute do not begin another one; once it is back, all is well."""
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.5)
     monkeypatch.setattr(postgres, "RECONNECT_PAUSE_S", 0.1)
@@ -345,7 +382,9 @@ TROUBLE = kept(__file__, "trouble")
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_what_passes_within_a_minute_is_waited_for(place: PostgresUrl, trouble: str) -> None:
+def test_what_passes_within_a_minute_is_waited_for(
+    place: PostgresUrl, trouble: str
+) -> None:
     """Look-up, claim and reply meet a server that takes nothing for a second, and go through."""
     import psycopg  # noqa: PLC0415
 
@@ -362,7 +401,9 @@ def test_what_passes_within_a_minute_is_waited_for(place: PostgresUrl, trouble: 
 
     def ends(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
         time.sleep(1.5)
-        change(place, "ALTER ROLE runner RESET ALL; ALTER ROLE runner CONNECTION LIMIT -1")
+        change(
+            place, "ALTER ROLE runner RESET ALL; ALTER ROLE runner CONNECTION LIMIT -1"
+        )
         connection.rollback()
 
     with Ledger(runner) as ledger, psycopg.connect(place.url) as connection:
@@ -382,7 +423,9 @@ def test_what_passes_within_a_minute_is_waited_for(place: PostgresUrl, trouble: 
     assert ask(place, "SELECT count(*) FROM calls") == 4
 
 
-def test_behind_a_pooler_nothing_is_left_in_a_session(pooled: str, place: PostgresUrl) -> None:
+def test_behind_a_pooler_nothing_is_left_in_a_session(
+    pooled: str, place: PostgresUrl
+) -> None:
     """Three runs share three sessions; a replay among them leaves none that only reads."""
     pool = PostgresUrl(pooled)
     fill(pool, 1)
@@ -394,7 +437,9 @@ def test_behind_a_pooler_nothing_is_left_in_a_session(pooled: str, place: Postgr
 
     async def scenario(ledgers: Sequence[Ledger]) -> None:
         for start in range(1, 61, 6):
-            await asyncio.gather(*(item(ledgers[one % 3], one) for one in range(start, start + 6)))
+            await asyncio.gather(
+                *(item(ledgers[one % 3], one) for one in range(start, start + 6))
+            )
 
     with Ledger(pool, read_only=True) as replay, Ledger(pool) as a, Ledger(pool) as b:
         with Ledger(pool) as c:
@@ -410,7 +455,9 @@ def test_behind_a_pooler_nothing_is_left_in_a_session(pooled: str, place: Postgr
     assert command("export", "--ledger", pooled) == 0
 
 
-def test_a_lease_that_was_lost_is_taken_anew(cluster: Cluster, place: PostgresUrl) -> None:
+def test_a_lease_that_was_lost_is_taken_anew(
+    cluster: Cluster, place: PostgresUrl
+) -> None:
     """After a crash of the server there are no claims, and a live run goes on with its cluster."""
     with Ledger(place) as ledger:
         assert ledger.store.take([key_of(1)]) == {key_of(1)}
@@ -421,7 +468,9 @@ def test_a_lease_that_was_lost_is_taken_anew(cluster: Cluster, place: PostgresUr
             assert other.store.take([key_of(1)]) == set()
 
 
-def test_a_lease_is_put_forward_while_the_run_lives(place: PostgresUrl, monkeypatch: Patch) -> None:
+def test_a_lease_is_put_forward_while_the_run_lives(
+    place: PostgresUrl, monkeypatch: Patch
+) -> None:
     """A claim outlasts its first lease by far; a closed ledger gives all back at once."""
     monkeypatch.setattr(postgres, "LEASE_S", 0.5)
     monkeypatch.setattr(postgres, "RENEW_S", 0.1)
@@ -449,7 +498,9 @@ def test_looking_many_up_takes_few_statements(place: PostgresUrl) -> None:
             await asyncio.gather(*(item(number) for number in range(200)))
 
         run = postgres.PostgresLink.run
-        with patch.object(postgres.PostgresLink, "run", autospec=True, side_effect=run) as counted:
+        with patch.object(
+            postgres.PostgresLink, "run", autospec=True, side_effect=run
+        ) as counted:
             asyncio.run(scenario())
     assert counted.call_count < 40
     assert ask(place, "SELECT count(*) FROM calls") == 200
@@ -487,10 +538,14 @@ def test_rows_and_documents_are_carried_both_ways(
     place: PostgresUrl, tmp_path: Path, monkeypatch: Patch, capsys: Captured
 ) -> None:
     """From a file into a database and back: the same lines, to the byte."""
-    monkeypatch.setattr(upkeep, "GROUP", 100)  # so that the document is a group of its own
+    monkeypatch.setattr(
+        upkeep, "GROUP", 100
+    )  # so that the document is a group of its own
     file, back = tmp_path / "file", tmp_path / "back"
     fill(file, 700, size=3)
-    odd = replace(row_of(700), reply=Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2))
+    odd = replace(
+        row_of(700), reply=Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2)
+    )
     with Ledger(file) as ledger:
         put(ledger, [odd])
         asyncio.run(ledger.keep("batch", "k", "София\x00\ud800"))

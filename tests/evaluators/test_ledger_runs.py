@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main
+from qagate.evaluators.__main__ import main
 from tests.support.fixtures import Captured
 from tests.support.killing import Chain, chain
 from tests.support.projects import new_project
@@ -69,7 +69,18 @@ def test_a_fork_replays_exports(ended: Ended, tmp_path: Path, capsys: Captured) 
     """Exported, imported elsewhere, replayed: the same verdicts and no request."""
     one, before = ended.chain, len(ended.chain.trace.sent)
     artefact = tmp_path / "ledger.jsonl"
-    assert main(["ledger", "export", str(artefact), "--ledger", str(one.folder / one.ledger)]) == 0
+    assert (
+        main(
+            [
+                "ledger",
+                "export",
+                str(artefact),
+                "--ledger",
+                str(one.folder / one.ledger),
+            ]
+        )
+        == 0
+    )
     new_project(tmp_path / "fork").asked(ITEMS)
     fork = Chain(tmp_path / "fork", one.server, one.trace, options=("--replay",))
     into = str(fork.folder / fork.ledger)
@@ -84,7 +95,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = os.name == "posix" and os.geteuid() == 0
-    mounted = mounted and mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)) == 0
+    mounted = (
+        mounted and mount("-t", "tmpfs", "-o", "size=160k", "tmpfs", str(folder)) == 0
+    )
     if not mounted:
         pytest.skip("needs the right to mount a small file system")
     yield folder
@@ -106,7 +119,10 @@ def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, disk: Path) -> No
     assert "the disk is full" in text
     assert "bytes and more are needed" in text
     unkept = [*(one.folder / ".qa").glob("unkept-*.jsonl")]
-    assert any(f"did not take are in .qa/{one.name}" in text.replace("\\", "") for one in unkept)
+    assert any(
+        f"did not take are in .qa/{one.name}" in text.replace("\\", "")
+        for one in unkept
+    )
     assert mount("-o", "remount,size=4m", str(disk)) == 0
     assert one.finish()[0] == 0
     assert not any(path.exists() for path in unkept)
@@ -116,6 +132,8 @@ def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, disk: Path) -> No
 
 def mount(*words: str) -> int:
     try:
-        return subprocess.run(["mount", *words], check=False, capture_output=True).returncode
+        return subprocess.run(
+            ["mount", *words], check=False, capture_output=True
+        ).returncode
     except FileNotFoundError:
         return 1

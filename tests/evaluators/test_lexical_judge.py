@@ -10,13 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, Case, Model, Reply, Request
-from evaluators.judges.lexical import tables as words
-from evaluators.judges.lexical.analysis import Answer
-from evaluators.judges.lexical.judge import LexicalJudge, grade
-from evaluators.judges.lexical.match import Tolerance
-from evaluators.judges.lexical.numbers import Date, find_dates, find_quantities, in_figures
-from evaluators.reading import Map, load_yaml
+from qagate.evaluators.core import (
+    CORRECT,
+    GRADES,
+    INCORRECT,
+    NOT_ATTEMPTED,
+    Case,
+    Model,
+    Reply,
+    Request,
+)
+from qagate.evaluators.judges.lexical import tables as words
+from qagate.evaluators.judges.lexical.analysis import Answer
+from qagate.evaluators.judges.lexical.judge import LexicalJudge, grade
+from qagate.evaluators.judges.lexical.match import Tolerance
+from qagate.evaluators.judges.lexical.numbers import (
+    Date,
+    find_dates,
+    find_quantities,
+    in_figures,
+)
+from qagate.evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.scripted import make_case
 from tests.support.tables import grown, kept, tabled
@@ -40,16 +54,23 @@ def answers(language: str) -> Iterator[Attempt]:
     data = NEAR_MISSES
     own = data[language]
     for frame in own["frames"]:
-        for a, b in [*data["pools"].get(frame["pool"], []), *own.get(frame["pool"], [])]:
+        for a, b in [
+            *data["pools"].get(frame["pool"], []),
+            *own.get(frame["pool"], []),
+        ]:
             question = frame["question"].format(b=b)
-            asked = case(frame["gold"].format(a=a), language=language, question=question)
+            asked = case(
+                frame["gold"].format(a=a), language=language, question=question
+            )
             for key, right in (("right", True), ("wrong", False)):
                 for text in frame[key]:
                     yield Attempt(case=asked, text=text.format(a=a, b=b), right=right)
     yield from _dated(language, own, data["pools"]["days"])
 
 
-def _dated(language: str, own: Mapping[str, Any], days: list[list[str]]) -> Iterator[Attempt]:
+def _dated(
+    language: str, own: Mapping[str, Any], days: list[list[str]]
+) -> Iterator[Attempt]:
     """Yield neighbour dates and wrong parts of dates to questions for a day and for a month."""
     for one, other in days:
         day, month, year = (_spell(own, key, one) for key in ("day", "month", "year"))
@@ -64,7 +85,9 @@ def _dated(language: str, own: Mapping[str, Any], days: list[list[str]]) -> Iter
             yield from _options(asked, own, month, [elsewhere, year])
 
 
-def _options(case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]) -> Iterator[Attempt]:
+def _options(
+    case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]
+) -> Iterator[Attempt]:
     for sentence in own["dated"]:
         yield Attempt(case=case, text=sentence.format(x=gold), right=True)
         for text in wrong:
@@ -73,7 +96,9 @@ def _options(case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]) ->
 
 def _spell(own: Mapping[str, Any], key: str, date: str) -> str:
     day, month, year = date.split()
-    return str(own.get(key, "{y}")).format(d=day, m=own["months"][int(month) - 1], y=year)
+    return str(own.get(key, "{y}")).format(
+        d=day, m=own["months"][int(month) - 1], y=year
+    )
 
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
@@ -97,7 +122,9 @@ async def never(model: Model, request: Request) -> Reply:
 def examples() -> Iterator[Any]:
     for group in cast("list[Mapping[str, Any]]", load_yaml(EXAMPLES)):
         for example in group["examples"]:
-            name = example.get("name", f"{example.get('language', '')} {example['answer'][:40]}")
+            name = example.get(
+                "name", f"{example.get('language', '')} {example['answer'][:40]}"
+            )
             whole = {**group["all"], **example, "claim": group["claim"]}
             yield pytest.param(whole, id=f"{group['name']}: {name}")
 
@@ -154,7 +181,10 @@ def test_huge_and_broken_answers(answer: str) -> None:
 
 def test_golds_and_limits() -> None:
     """What stands after 32,000 characters is not read; forms without a common word leave doubt."""
-    assert graded("Paris", answer="London " * (words.LIMIT // 7 + 1) + "Paris") == INCORRECT
+    assert (
+        graded("Paris", answer="London " * (words.LIMIT // 7 + 1) + "Paris")
+        == INCORRECT
+    )
     verdict = grade(case("chest", "back"), "chest")
     assert (verdict.grade, verdict.sure) == (CORRECT, False)
 
@@ -162,7 +192,10 @@ def test_golds_and_limits() -> None:
 @tabled("answer", "sure")
 def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> None:
     """A declared form with nothing else of substance, and a bare refusal, are beyond doubt."""
-    assert grade(case("Paris", question="What is the capital of France?"), answer).sure == sure
+    assert (
+        grade(case("Paris", question="What is the capital of France?"), answer).sure
+        == sure
+    )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -174,10 +207,12 @@ def test_questions_without_an_ordinary_answer(language: str) -> None:
         item = case(one["gold"], language=language, question=one["question"])
         for grade_ in GRADES:
             verdicts = {answer: grade(item, answer) for answer in one[grade_]}
-            assert {answer: verdict.grade for answer, verdict in verdicts.items()} == dict.fromkeys(
-                verdicts, grade_
+            assert {
+                answer: verdict.grade for answer, verdict in verdicts.items()
+            } == dict.fromkeys(verdicts, grade_)
+            assert grade_ == CORRECT or not any(
+                verdict.sure for verdict in verdicts.values()
             )
-            assert grade_ == CORRECT or not any(verdict.sure for verdict in verdicts.values())
 
 
 def test_a_language_without_words_works_with_cldr() -> None:
@@ -192,10 +227,15 @@ def test_a_language_without_words_works_with_cldr() -> None:
 @pytest.mark.parametrize("language", ["bg", "pl", "hu", "be"])
 def test_reasons_are_in_the_language_of_the_item(language: str) -> None:
     """Each reason is translated into every language with a rubric; others get English."""
-    rows = cast("Mapping[str, Mapping[str, str]]", load_yaml(words.FOLDER / "reasons.yaml"))
+    rows = cast(
+        "Mapping[str, Mapping[str, str]]", load_yaml(words.FOLDER / "reasons.yaml")
+    )
     assert all(row[language] for row in rows.values())
     reason = "the answer is the gold"
-    assert grade(case("Paris", language=language), "Paris").reason == rows[reason][language]
+    assert (
+        grade(case("Paris", language=language), "Paris").reason
+        == rows[reason][language]
+    )
     assert grade(case("Paris", language="de"), "Paris").reason == reason
 
 
@@ -206,7 +246,9 @@ def test_no_near_miss_is_surely_right(language: str) -> None:
     verdicts = [(one, grade(one.case, one.text)) for one in answers(language)]
     wrong = [(one, verdict) for one, verdict in verdicts if not one.right]
     assert len(wrong) >= 1000
-    assert [one for one, verdict in wrong if verdict.grade == CORRECT and verdict.sure] == []
+    assert [
+        one for one, verdict in wrong if verdict.grade == CORRECT and verdict.sure
+    ] == []
     assert {verdict.grade for one, verdict in verdicts if one.right} == {CORRECT}
 
 
@@ -222,7 +264,8 @@ def test_bundled_labels_are_met_as_often_as_their_gate_asks(language: str) -> No
 def test_many_golds_and_a_long_answer_stay_cheap() -> None:
     """Sixty golds against an answer that repeats one of them are graded like any other."""
     golds = [
-        f"Name{chr(97 + i % 26)}{chr(97 + i // 26)} Family{chr(97 + i % 26)}" for i in range(60)
+        f"Name{chr(97 + i % 26)}{chr(97 + i // 26)} Family{chr(97 + i % 26)}"
+        for i in range(60)
     ]
     answer = "Nameaa Familya and others went to town. " * 800
     assert graded(*golds, answer=answer, question="Who are the ten?") in GRADES
@@ -255,14 +298,20 @@ def test_parts_of_texts() -> None:
         words.sound("warner"),
     )
     assert words.plain("  “Łódź”.  ") == "łódź"
-    assert words.without(words.read("the a"), frozenset({"the", "a"})).words == ("the", "a")
+    assert words.without(words.read("the a"), frozenset({"the", "a"})).words == (
+        "the",
+        "a",
+    )
     names = Tolerance(tables=words.tables("en"), names=True)
     assert names.alike("ahmedova", "amhedova")
     assert not names.alike("ahmedova", "amhedxva")
     assert Answer(case("x"), "He could not at that time recall it").refusals == []
     assert Answer(case("x"), "I do not. Recall it").refusals == []
     assert Answer(case("x"), "I do not recall it").refusals != []
-    assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {"paris", "london"}
+    assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {
+        "paris",
+        "london",
+    }
     known = words.tables("zz")
     assert not words.has_tables("zz")
     assert (known.decimal, known.months.get("march")) == (".", 3)
@@ -273,11 +322,15 @@ def test_words_and_gaps_make_the_text(text: str) -> None:
     """Nothing of a folded text is lost when it is taken apart."""
     parts = words.read(text)
     pairs = zip(parts.words, parts.gaps[1:], strict=True)
-    assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == words.fold(text)
+    assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == words.fold(
+        text
+    )
 
 
 @given(st.text("abcd", min_size=8, max_size=8), st.text("abcd", min_size=8, max_size=8))
-def test_typing_errors_do_not_depend_on_the_order_of_words(one: str, other: str) -> None:
+def test_typing_errors_do_not_depend_on_the_order_of_words(
+    one: str, other: str
+) -> None:
     """A name misspelt as another is that other one misspelt; a word is alike to itself."""
     names = Tolerance(tables=words.tables("zz"), names=True)
     assert names.alike(one, one)
@@ -306,13 +359,20 @@ def test_a_day_is_the_same_in_any_form(text: str, language: str) -> None:
     assert (1989, 3, 5) in [
         date[:3] for date in find_dates(in_figures(words.read(text), known), known)
     ]
-    assert grade(case("5 March 1989", language=language, question="When?"), text).grade == CORRECT
+    assert (
+        grade(case("5 March 1989", language=language, question="When?"), text).grade
+        == CORRECT
+    )
 
 
-@pytest.mark.parametrize("text", ["13/13/1989", "may be", "1/2", "45/03/1989", "May 1989/12"])
+@pytest.mark.parametrize(
+    "text", ["13/13/1989", "may be", "1/2", "45/03/1989", "May 1989/12"]
+)
 def test_no_day_is_made_up(text: str) -> None:
     """What cannot be a calendar day is not read as one; a date knows the places of its words."""
-    assert all(date.day is None for date in find_dates(words.read(text), words.tables("en")))
+    assert all(
+        date.day is None for date in find_dates(words.read(text), words.tables("en"))
+    )
     day = Date(year=1989, month=3, day=5, start=1, end=4)
     assert find_dates(words.read("on March 5, 1989 it"), words.tables("en")) == [day]
 

@@ -8,12 +8,31 @@ from random import Random
 
 import pytest
 
-from evaluators import core
-from evaluators.runtime.caller import CallSettings, ItemClock, RetryPolicy, Sender
-from evaluators.runtime.limits import TokenLimit
-from evaluators.runtime.server import FIRST_RATE, NEVER_ANSWERED_S, PAUSE_SPREAD, ServerState
+from qagate.evaluators import core
+from qagate.evaluators.runtime.caller import (
+    CallSettings,
+    ItemClock,
+    RetryPolicy,
+    Sender,
+)
+from qagate.evaluators.runtime.limits import TokenLimit
+from qagate.evaluators.runtime.server import (
+    FIRST_RATE,
+    NEVER_ANSWERED_S,
+    PAUSE_SPREAD,
+    ServerState,
+)
 from tests.support.scripted import ask_for
-from tests.support.simulated import Down, Ended, Metered, Server, asked, call_all, now, run
+from tests.support.simulated import (
+    Down,
+    Ended,
+    Metered,
+    Server,
+    asked,
+    call_all,
+    now,
+    run,
+)
 
 FIVE_MINUTES = 300.0
 
@@ -99,7 +118,9 @@ def test_an_item_has_its_own_deadline() -> None:
     assert ended.seconds == pytest.approx(5)
 
 
-@pytest.mark.parametrize(("kind", "tries"), [("bad_body", 3), ("error_body", 3), ("timeout", 5)])
+@pytest.mark.parametrize(
+    ("kind", "tries"), [("bad_body", 3), ("error_body", 3), ("timeout", 5)]
+)
 def test_what_cannot_be_read_is_tried_three_times(kind: str, tries: int) -> None:
     """A body that is no reply has fewer tries than a network's failure, then it is an ERROR."""
     server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
@@ -142,7 +163,9 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
         raise core.FatalError("auth", "no")
 
     answers = Server(spec="openai:answers")
-    judge = Server(spec="anthropic:judge", refuse=refuse, limits=core.Limits(host="other"))
+    judge = Server(
+        spec="anthropic:judge", refuse=refuse, limits=core.Limits(host="other")
+    )
 
     async def item(sender: Sender, number: int) -> str:
         try:
@@ -207,7 +230,9 @@ def test_a_halted_run_starts_nothing() -> None:
 
     async def scenario() -> list[core.Reply | BaseException]:
         sender = Sender(CallSettings(concurrency=2, random=lambda: 0.0))
-        asks = [sender.send(server, ask_for(str(one)), ItemClock()) for one in range(10)]
+        asks = [
+            sender.send(server, ask_for(str(one)), ItemClock()) for one in range(10)
+        ]
         tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1.5)
         assert sender.admission.in_flight == 2
@@ -272,16 +297,22 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
             raise refusals.pop()
 
     servers = {
-        name: Server(spec=name, limits=core.Limits(host=host)) for name, host in limits.items()
+        name: Server(spec=name, limits=core.Limits(host=host))
+        for name, host in limits.items()
     }
     servers["slow"].refuse = refuse
 
     async def scenario() -> None:
         sender = Sender(CallSettings(random=lambda: 1.0))
-        first = asyncio.create_task(sender.send(servers["slow"], ask_for("q"), ItemClock()))
+        first = asyncio.create_task(
+            sender.send(servers["slow"], ask_for("q"), ItemClock())
+        )
         await asyncio.sleep(1)
         assert sender.admission.describe(now()) == "one paused 35 s"
-        both = (sender.send(servers[name], ask_for("q"), ItemClock()) for name in ("same", "other"))
+        both = (
+            sender.send(servers[name], ask_for("q"), ItemClock())
+            for name in ("same", "other")
+        )
         await asyncio.gather(first, *both)
 
     run(scenario())
@@ -292,7 +323,9 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
 
 @pytest.mark.parametrize("retry_after", [None, 1.0])
 @pytest.mark.parametrize("concurrency", [16, 64])
-def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | None) -> None:
+def test_a_window_of_a_minute_is_used_up(
+    concurrency: int, retry_after: float | None
+) -> None:
     """300 calls in each minute, however wrong the announced pause: 5 minutes' worth takes five."""
     used: Counter[int] = Counter()
 
@@ -309,7 +342,9 @@ def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | 
     assert len(server.at) <= 1.06 * 1500
 
 
-def at_random(share: float, retry_after: float | None, seed: int = 1) -> Callable[[float], None]:
+def at_random(
+    share: float, retry_after: float | None, seed: int = 1
+) -> Callable[[float], None]:
     draws = Random(seed)
 
     def refuse(at: float) -> None:
@@ -322,7 +357,9 @@ def at_random(share: float, retry_after: float | None, seed: int = 1) -> Callabl
 @pytest.mark.parametrize(
     ("share", "concurrency"), [(0.005, 64), (0.02, 16), (0.05, 16), (0.05, 64)]
 )
-def test_single_refusals_of_any_pace_do_not_slow_a_run(share: float, concurrency: int) -> None:
+def test_single_refusals_of_any_pace_do_not_slow_a_run(
+    share: float, concurrency: int
+) -> None:
     """4,000 calls of which up to 5 % are refused at random take at most half as long again."""
     ended = asked(Server(refuse=at_random(share, None)), 4000, concurrency=concurrency)
     assert (ended.replies, ended.errors) == (4000, [])
@@ -339,8 +376,12 @@ def test_an_announced_pause_is_kept_and_no_more(share: float, longest: float) ->
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("concurrency", [16, 64])
-@pytest.mark.parametrize(("rate", "burst"), [(5, 1), (5, 5), (20, 1), (20, 20), (40, 40)])
-def test_a_limit_without_a_word_is_found(rate: int, burst: int, concurrency: int) -> None:
+@pytest.mark.parametrize(
+    ("rate", "burst"), [(5, 1), (5, 5), (20, 1), (20, 20), (40, 40)]
+)
+def test_a_limit_without_a_word_is_found(
+    rate: int, burst: int, concurrency: int
+) -> None:
     """What says neither rate nor pause is used up within 1.3 times what it allows."""
     limit = Metered(rate=rate, burst=burst, retry_after=None)
     ended = asked(Server(refuse=limit), 200 * rate, concurrency=concurrency)
@@ -363,7 +404,9 @@ def test_a_limit_is_found_among_single_refusals() -> None:
 
 def test_a_pace_that_nothing_refuses_is_given_up() -> None:
     """It doubles each second while calls wait, if only for a limit of the model, and ends there."""
-    server = Server(limits=core.Limits(rpm=600), refuse=Down(begin=0, end=1, kind="rate_limit"))
+    server = Server(
+        limits=core.Limits(rpm=600), refuse=Down(begin=0, end=1, kind="rate_limit")
+    )
     ended = asked(server, 200)
     assert (ended.replies, ended.sender.admission.describe(ended.seconds)) == (200, "")
 
@@ -393,7 +436,9 @@ def test_requests_a_minute(limits: core.Limits, bounds: dict[str, int]) -> None:
     server = Server(limits=limits, refuse=Metered(rate=2.0001, burst=1))
     ended = asked(server, 500, **bounds)
     assert (ended.replies, dict(ended.sender.retried)) == (500, {})
-    assert max(sum(one <= at < one + 60 for at in server.at) for one in server.at) <= 121
+    assert (
+        max(sum(one <= at < one + 60 for at in server.at) for one in server.at) <= 121
+    )
     assert ended.seconds <= 1.02 * 500 / 2
 
 
@@ -403,7 +448,9 @@ def test_a_run_s_limit_is_shared_by_its_models() -> None:
 
     async def both() -> None:
         sender = Sender(CallSettings(rpm=60, random=lambda: 0.0))
-        asks = (sender.send(server, ask_for("q"), ItemClock()) for server in servers * 30)
+        asks = (
+            sender.send(server, ask_for("q"), ItemClock()) for server in servers * 30
+        )
         await asyncio.gather(*asks)
 
     run(both())
@@ -421,7 +468,11 @@ def test_tokens_a_minute() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [core.TransientError("overloaded", "busy"), core.RefusedError("too_large", "refused")]
+    "error",
+    [
+        core.TransientError("overloaded", "busy"),
+        core.RefusedError("too_large", "refused"),
+    ],
 )
 def test_one_bad_request_is_that_item_s_error(error: core.CallError) -> None:
     """An overload by one call opens no circuit; a size refused is not repeated; others go on."""

@@ -12,14 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators import core
-from evaluators.judges.single import RubricJudge, YesNoJudge, ask_until_read, judge_messages
-from evaluators.ledger import Ledger
-from evaluators.replies.labels import LONGEST, blank, content_free
-from evaluators.replies.readers import Invalid, read_scores
-from evaluators.rubric import PASS_BAR, RUBRICS, Protocol, Rubric, combined, load_rubric
-from evaluators.runtime.caller import Meter
-from evaluators.text import request_key
+from qagate.evaluators import core
+from qagate.evaluators.judges.single import (
+    RubricJudge,
+    YesNoJudge,
+    ask_until_read,
+    judge_messages,
+)
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.replies.labels import LONGEST, blank, content_free
+from qagate.evaluators.replies.readers import Invalid, read_scores
+from qagate.evaluators.rubric import (
+    PASS_BAR,
+    RUBRICS,
+    Protocol,
+    Rubric,
+    combined,
+    load_rubric,
+)
+from qagate.evaluators.runtime.caller import Meter
+from qagate.evaluators.text import request_key
 from tests.support.figures import some
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for, complete, make_case, make_rubric
@@ -43,7 +55,9 @@ def call(name: str, arguments: str) -> core.Reply:
 
 def test_a_grade_comes_from_one_forced_call() -> None:
     """Reason first, then one of three words; temperature 0; the rubric's version is kept."""
-    model = Scripted(replies(call("grade", '{"reason": "друг град", "grade": "INCORRECT"}')))
+    model = Scripted(
+        replies(call("grade", '{"reason": "друг град", "grade": "INCORRECT"}'))
+    )
     judge = RubricJudge(model=model, rubric=make_rubric("tool"))
     assert judge_it(judge) == core.Verdict(grade="INCORRECT", reason="друг град")
     (request,) = model.requests
@@ -68,22 +82,36 @@ def test_a_bare_protocol_has_no_place_for_a_reason() -> None:
         assert "reason" not in f"{tool}"
 
 
-@pytest.mark.parametrize(("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')])
-def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')]
+)
+def test_letters_and_json_are_asked_as_plain_text(
+    protocol: Protocol, text: str
+) -> None:
     """A rubric that asks for text gets no function to call."""
     model = Scripted(replies(core.Reply(text=text)))
-    assert judge_it(RubricJudge(model=model, rubric=make_rubric(protocol))).grade == core.CORRECT
+    assert (
+        judge_it(RubricJudge(model=model, rubric=make_rubric(protocol))).grade
+        == core.CORRECT
+    )
     assert model.requests[0].tool is None
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
-    model = Scripted(replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A")))
-    assert judge_it(RubricJudge(model=model, rubric=make_rubric("letter"))).grade == "INCORRECT"
+    model = Scripted(
+        replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A"))
+    )
+    assert (
+        judge_it(RubricJudge(model=model, rubric=make_rubric("letter"))).grade
+        == "INCORRECT"
+    )
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
     model = Scripted(
-        replies(core.Reply(text="A", finish="length"), core.Reply(text="A\nB"), core.Reply())
+        replies(
+            core.Reply(text="A", finish="length"), core.Reply(text="A\nB"), core.Reply()
+        )
     )
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
     with pytest.raises(core.JudgeError, match=words):
@@ -106,10 +134,15 @@ def test_an_answer_without_content_costs_nothing() -> None:
 
 def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
-    model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
+    model = Scripted(
+        replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}'))
+    )
     judge = RubricJudge(model=model, rubric=make_rubric("rate"))
     assert judge_it(judge, golds=("",)) == core.Verdict(rating=9)
-    assert "(none was given: judge by the context" in model.requests[1].messages[-1].content
+    assert (
+        "(none was given: judge by the context"
+        in model.requests[1].messages[-1].content
+    )
     assert [request.attempt for request in model.requests] == [0, 1]
     assert some(model.requests[0].tool).name == "rate"
     assert judge.spec == model.spec
@@ -117,7 +150,9 @@ def test_a_rating_comes_from_one_forced_call() -> None:
 
 def test_the_same_answer_may_be_judged_once_more() -> None:
     """A second judgement is a request of its own; nothing else in it differs."""
-    model = Scripted(lambda request: call("grade", '{"reason": "", "grade": "CORRECT"}'))
+    model = Scripted(
+        lambda request: call("grade", '{"reason": "", "grade": "CORRECT"}')
+    )
     first = RubricJudge(model=model, rubric=make_rubric("tool"))
     judge_it(first)
     judge_it(replace(first, repeat=2))
@@ -147,7 +182,17 @@ def test_announcements_and_punctuation_are_no_content(answer: str) -> None:
 
 def test_anything_else_is_content_and_a_blank_answer_never() -> None:
     """A letter, a number, a sign with a meaning; blanks not even where the gold is punctuation."""
-    for answer in ("C", "-7", "<p>", "π", "∞", "Answer: 42", "Solution of salt", "0", "👍"):
+    for answer in (
+        "C",
+        "-7",
+        "<p>",
+        "π",
+        "∞",
+        "Answer: 42",
+        "Solution of salt",
+        "0",
+        "👍",
+    ):
         assert not content_free(answer, ["Jupiter"]), answer
     assert not content_free(". " * LONGEST + "x", ["Jupiter"])
     for answer in ("", " \n", "\u200b\ufeff", "\x00", "\u2800"):
@@ -184,7 +229,9 @@ def read(reply: core.Reply) -> str | Invalid:
 @pytest.mark.parametrize(
     ("given", "reading", "asked"), [("???A", None, [0, 1, 2]), ("?B", "B", [0, 1])]
 )
-def test_a_run_is_final(tmp_path: Path, given: str, reading: str | None, asked: list[int]) -> None:
+def test_a_run_is_final(
+    tmp_path: Path, given: str, reading: str | None, asked: list[int]
+) -> None:
     """A judge is asked again for what could not be read, not for what is unwelcome."""
     judge = JudgeRun(tmp_path / "l", *given)
     assert [judge.run(), judge.run()] == [reading, reading]
@@ -203,7 +250,9 @@ def rated(**scores: int) -> int:
 
 
 @tabled("scores", "rating")
-def test_a_rating_is_the_lowest_cap_less_other_faults(scores: dict[str, int], rating: int) -> None:
+def test_a_rating_is_the_lowest_cap_less_other_faults(
+    scores: dict[str, int], rating: int
+) -> None:
     """A wrong conclusion leaves 4 at most, a wrong basis or an invented duty 5: below the bar."""
     assert rated(**scores) == rating
 
@@ -225,7 +274,11 @@ def test_the_rubric_has_one_table_in_every_language(rubric: Rubric) -> None:
     assert (rubric.parts, rubric.pass_bar) == (CAPS, 7)
     for name, levels in rubric.parts.items():
         _, _, described = rubric.system.partition(f"\n{name}")
-        scores = [line.partition(":")[0] for line in described.splitlines() if line[:2] == "- "]
+        scores = [
+            line.partition(":")[0]
+            for line in described.splitlines()
+            if line[:2] == "- "
+        ]
         assert scores[: len(levels)] == ["- 3", "- 2", "- 1", "- 0"]
         assert name in rubric.user
 
@@ -246,11 +299,15 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
 
 
 @tabled("protocol", "key", "why")
-def test_a_misleading_table_is_refused(tmp_path: Path, protocol: str, key: str, why: str) -> None:
+def test_a_misleading_table_is_refused(
+    tmp_path: Path, protocol: str, key: str, why: str
+) -> None:
     """A score allows no less than the one below it, the top score all; grades have no table."""
     path = tmp_path / "own.en.yaml"
     text = f"name: own\nlanguage: en\nversion: '1'\nprotocol: {protocol}\nuser: '{{question}} "
-    path.write_text(f"{text}{{target}} {{predicted_answer}}'\n{key}\n", encoding="utf-8")
+    path.write_text(
+        f"{text}{{target}} {{predicted_answer}}'\n{key}\n", encoding="utf-8"
+    )
     if not why:
         load_rubric(path)
         return
@@ -260,7 +317,9 @@ def test_a_misleading_table_is_refused(tmp_path: Path, protocol: str, key: str, 
 
 def called(*arguments: object, name: str = "rate") -> core.Reply:
     texts = [one if isinstance(one, str) else json.dumps(one) for one in arguments]
-    return core.Reply(calls=tuple(core.ToolCall(name=name, arguments=text) for text in texts))
+    return core.Reply(
+        calls=tuple(core.ToolCall(name=name, arguments=text) for text in texts)
+    )
 
 
 GOOD = {"reason": "all there", **FULL}
@@ -295,7 +354,9 @@ def test_what_leaves_a_doubt_is_no_score(said: dict[str, Any]) -> None:
     assert isinstance(read_scores(made(said), FULL), Invalid)
 
 
-@pytest.mark.parametrize("bad", [4, -1, 1.5, True, None, "", "03", "three", [3], {"score": 3}, "٣"])
+@pytest.mark.parametrize(
+    "bad", [4, -1, 1.5, True, None, "", "03", "three", [3], {"score": 3}, "٣"]
+)
 def test_a_score_is_a_whole_number_of_its_scale(bad: object) -> None:
     """Or the text of its plain digits; nothing is rounded or clamped."""
     assert isinstance(read_scores(called({**GOOD, "completeness": bad}), FULL), Invalid)
@@ -330,35 +391,55 @@ def test_any_reply_is_scores_in_range_or_invalid(value: object) -> None:
 @given(st.text(max_size=80) | st.text(alphabet='{}[]":,0123 conclusion', max_size=60))
 def test_no_text_raises(text: str) -> None:
     """Any text, lone surrogates included, alone or as arguments."""
-    for one in (core.Reply(text=text), called(text), core.Reply(text=text, finish=text)):
+    for one in (
+        core.Reply(text=text),
+        called(text),
+        core.Reply(text=text, finish=text),
+    ):
         assert isinstance(read_scores(one, FULL), dict | Invalid)
 
 
-def judged(model: core.Model, rubric: Rubric = ENGLISH, case: core.Case = CASE) -> core.Verdict:
+def judged(
+    model: core.Model, rubric: Rubric = ENGLISH, case: core.Case = CASE
+) -> core.Verdict:
     judge = RubricJudge(model=model, rubric=rubric)
     return asyncio.run(judge.judge(case, "Yes, it is allowed.", complete))
 
 
 def test_the_judge_scores_and_the_table_rates() -> None:
     """The call takes the reason first, then four integers; the verdict shows all of them."""
-    model = Scripted(lambda _: called({**GOOD, "legal_basis": 1, "reason": "Article 127."}))
+    model = Scripted(
+        lambda _: called({**GOOD, "legal_basis": 1, "reason": "Article 127."})
+    )
     verdict = judged(model)
     assert (verdict.rating, verdict.parts["legal_basis"]) == (5, 1)
-    said = "conclusion 3, legal basis 1, completeness 3, nothing invented 3: Article 127."
+    said = (
+        "conclusion 3, legal basis 1, completeness 3, nothing invented 3: Article 127."
+    )
     assert verdict.reason == said
     (request,) = model.requests
-    schema = some(request.tool).schema
-    assert list(schema["properties"]) == schema["required"] == ["reason", *CAPS]  # type: ignore[call-overload]
-    assert schema["properties"]["completeness"] == {"type": "integer", "minimum": 0, "maximum": 3}  # type: ignore[index]
+    schema: Any = some(request.tool).schema
+    assert list(schema["properties"]) == schema["required"] == ["reason", *CAPS]
+    assert schema["properties"]["completeness"] == {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 3,
+    }
     assert request.messages == judge_messages(ENGLISH, CASE, "Yes, it is allowed.")
 
 
 def test_unreadable_scores_are_asked_for_again_and_then_an_error() -> None:
     """Three times; no rating is made of three scores out of four."""
-    bad = called({**GOOD, "conclusion": 4}), called({"rating": 9}), core.Reply(text="3 3 3 3")
+    bad = (
+        called({**GOOD, "conclusion": 4}),
+        called({"rating": 9}),
+        core.Reply(text="3 3 3 3"),
+    )
     left = list(bad)
     model = Scripted(lambda _: left.pop(0))
-    with pytest.raises(core.JudgeError, match="conclusion: want an integer from 0 to 3, got 4"):
+    with pytest.raises(
+        core.JudgeError, match="conclusion: want an integer from 0 to 3, got 4"
+    ):
         judged(model)
     assert [request.attempt for request in model.requests] == [0, 1, 2]
     left = [bad[0], core.Reply(text=TEXT)]

@@ -21,26 +21,45 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from cases.config import load_gates, with_gates
-from cases.dataset import Threshold
-from cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
-from evaluators import core
-from evaluators.answer_checks import METRICS, MetricSpec
-from evaluators.judges.forecast import Call, calls_ahead
-from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_runners_of, read_text
-from evaluators.judges.single import OverlapRater
-from evaluators.ledger import LedgerError
-from evaluators.replies.readers import Invalid
-from evaluators.rubric import encode
-from evaluators.runtime.caller import CallSettings
-from evaluators.runtime.engine import MetricResults, MetricRunner, Task, measure_all
-from evaluators.text import request_key
-from reports.run.run_json import dump_datasets, load_datasets
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import Threshold
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
+from qagate.evaluators import core
+from qagate.evaluators.answer_checks import METRICS, MetricSpec
+from qagate.evaluators.judges.forecast import Call, calls_ahead
+from qagate.evaluators.judges.metric import (
+    QUIET,
+    JudgeMetric,
+    JudgeSession,
+    metric_runners_of,
+    read_text,
+)
+from qagate.evaluators.judges.single import OverlapRater
+from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.replies.readers import Invalid
+from qagate.evaluators.rubric import encode
+from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.engine import (
+    MetricResults,
+    MetricRunner,
+    Task,
+    measure_all,
+)
+from qagate.evaluators.text import request_key
+from qagate.reports.run.run_json import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
 from tests.support.fixtures import Patch
-from tests.support.loopback import MARK, Answer, Loopback, Seen, loopback, plausible, reply
+from tests.support.loopback import (
+    MARK,
+    Answer,
+    Loopback,
+    Seen,
+    loopback,
+    plausible,
+    reply,
+)
 from tests.support.made_records import make_slice
 from tests.support.scripted import PROMPT, Scripted, ask_for, complete, make_case
 from tests.support.tables import kept, tabled
@@ -55,7 +74,9 @@ def judge_metrics(seen: Seen) -> Answer:
     marks = " ".join(f"[[{name}={value}]]" for name, value in said.items())
     if said.get("broken") == "yes" and "Based on the given claims" in seen.prompt:
         return reply(seen, "I would rather not say.")
-    return reply(seen, f"```json\n{json.dumps(_content(seen.prompt, said, marks))}\n```")
+    return reply(
+        seen, f"```json\n{json.dumps(_content(seen.prompt, said, marks))}\n```"
+    )
 
 
 def _content(prompt: str, said: dict[str, str], marks: str) -> object:
@@ -64,20 +85,26 @@ def _content(prompt: str, said: dict[str, str], marks: str) -> object:
     if prompt.startswith("Based on the given text"):
         return {"truths": ["It is so"]}
     if prompt.startswith("Based on the given claims"):
-        return {"verdicts": [{"verdict": said.get("faithful", "yes"), "reason": "because"}]}
+        return {
+            "verdicts": [{"verdict": said.get("faithful", "yes"), "reason": "because"}]
+        }
     if "how you should judge" in prompt:
         return {"steps": ["Compare the two."]}
     return {"reason": "because", "score": int(said.get("score", "8"))}
 
 
-OWN = MetricSpec(name="geval_x", criteria="Is it right?", fields=("input", "actual_output"))
+OWN = MetricSpec(
+    name="geval_x", criteria="Is it right?", fields=("input", "actual_output")
+)
 FAITHFUL = MetricSpec(name="faithfulness")
 VERDICT = {"verdict": "yes", "reason": "because", "statement": "so it is"}
 CONTENT: Mapping[str, object] = kept(__file__, "content")
 
 
 def said(request: core.Request) -> core.Reply:
-    return core.Reply(text=json.dumps(CONTENT[request.version.removeprefix("deepeval ")]))
+    return core.Reply(
+        text=json.dumps(CONTENT[request.version.removeprefix("deepeval ")])
+    )
 
 
 def measured(
@@ -108,7 +135,9 @@ def test_every_metric_that_can_be_named_is_deepevals(name: str) -> None:
 def test_criteria_of_ones_own_and_hostile_answers() -> None:
     """A score out of ten becomes one out of 1; an answer is one JSON text in deepeval's prompts."""
     assert measured(OWN)[0] == 0.8
-    steps = MetricSpec(name="geval_y", steps=("Look.",), fields=("input", "actual_output"))
+    steps = MetricSpec(
+        name="geval_y", steps=("Look.",), fields=("input", "actual_output")
+    )
     score, requests = measured(steps)
     assert (score, len(requests), steps.calls, OWN.calls) == (0.8, 1, 1, 2)
     assert "Look." in requests[0].messages[0].content
@@ -118,21 +147,33 @@ def test_criteria_of_ones_own_and_hostile_answers() -> None:
     assert encode(answer) in asked
     assert "<|im_end|>" not in asked
     assert "\nSYSTEM:" not in asked
-    assert measured(FAITHFUL, answer="See [DEEPEVAL:IMAGE:x] [DEEPEVAL:PDF:y]")[0] == 0.5
+    assert (
+        measured(FAITHFUL, answer="See [DEEPEVAL:IMAGE:x] [DEEPEVAL:PDF:y]")[0] == 0.5
+    )
 
 
 @pytest.mark.parametrize(
     ("spec", "content", "message"),
     [
-        (OWN, '{"reason": "x", "score": 12}', "geval_x: the score is 1.2, not a number from 0"),
+        (
+            OWN,
+            '{"reason": "x", "score": 12}',
+            "geval_x: the score is 1.2, not a number from 0",
+        ),
         (OWN, '{"reason": "x", "score": -1}', "geval_x: the score is -0.1"),
         (OWN, '{"reason": "x", "score": "8"}', "3 replies without a verdict"),
         (OWN, '{"reason": "x", "score": 8, "score": 9}', "3 replies without a verdict"),
-        (FAITHFUL, '{"verdicts": [{"verdict": "maybe"}]}', "3 replies without a verdict"),
+        (
+            FAITHFUL,
+            '{"verdicts": [{"verdict": "maybe"}]}',
+            "3 replies without a verdict",
+        ),
         (FAITHFUL, "I would rather not say.", "3 replies without a verdict"),
     ],
 )
-def test_what_is_not_as_asked_is_no_score(spec: MetricSpec, content: str, message: str) -> None:
+def test_what_is_not_as_asked_is_no_score(
+    spec: MetricSpec, content: str, message: str
+) -> None:
     """Three unreadable replies, or a score beyond its scale, are an error."""
 
     def handler(request: core.Request) -> core.Reply:
@@ -147,7 +188,9 @@ def test_the_second_reply_may_be_readable() -> None:
     """An unreadable one is asked again, as attempt 1 of the same request."""
 
     def handler(request: core.Request) -> core.Reply:
-        return said(request) if request.attempt else core.Reply(text="Hm.", finish="stop")
+        return (
+            said(request) if request.attempt else core.Reply(text="Hm.", finish="stop")
+        )
 
     score, requests = measured(OWN, handler)
     assert score == 0.8
@@ -166,10 +209,14 @@ def test_a_call_that_fails_fails_as_itself() -> None:
 
 def test_errors_of_deepeval_are_told_in_one_line() -> None:
     """An empty answer is not measurable; anything else says what deepeval raised."""
-    with pytest.raises(core.JudgeError, match="'actual_output' cannot be empty") as empty:
+    with pytest.raises(
+        core.JudgeError, match="'actual_output' cannot be empty"
+    ) as empty:
         measured(FAITHFUL, answer="")
     assert empty.value.kind == "not_measurable"
-    with pytest.raises(core.JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$") as other:
+    with pytest.raises(
+        core.JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$"
+    ) as other:
         measured(FAITHFUL, Mock(side_effect=ZeroDivisionError("a\nb")))
     assert other.value.kind == "metric_failed"
 
@@ -182,7 +229,9 @@ class Wanted(BaseModel):
 def test_replies_are_read_strictly(text: str, accepted: bool) -> None:
     """Only the JSON that was asked for, alone, in a fence, or after thoughts."""
     assert isinstance(read_text(Wanted, core.Reply(text=text)), str) is accepted
-    assert isinstance(read_text(Wanted, core.Reply(text=text, finish="length")), Invalid)
+    assert isinstance(
+        read_text(Wanted, core.Reply(text=text, finish="length")), Invalid
+    )
 
 
 @given(st.text())
@@ -196,7 +245,10 @@ def test_any_reply_is_read_or_invalid(text: str) -> None:
 def test_deepeval_is_quiet_and_copies_share() -> None:
     """No telemetry in this process or its children; all copies of a metric have one session."""
     assert {name: os.environ[name] for name in QUIET} == QUIET
-    assert (QUIET["DEEPEVAL_TELEMETRY_OPT_OUT"], QUIET["DEEPEVAL_DISABLE_DOTENV"]) == ("1", "1")
+    assert (QUIET["DEEPEVAL_TELEMETRY_OPT_OUT"], QUIET["DEEPEVAL_DISABLE_DOTENV"]) == (
+        "1",
+        "1",
+    )
     metric = JudgeMetric(language="bg", threshold=0.5)
     (copy,) = copy_metrics([metric])
     assert isinstance(copy, JudgeMetric)
@@ -204,9 +256,13 @@ def test_deepeval_is_quiet_and_copies_share() -> None:
     assert (copy.language, copy.rubric, copy.threshold) == ("bg", "simpleqa", 0.5)
 
 
-def case(answer: str = "The city below Vitosha", gold: str | None = "Sofia") -> LLMTestCase:
+def case(
+    answer: str = "The city below Vitosha", gold: str | None = "Sofia"
+) -> LLMTestCase:
     return LLMTestCase(
-        input="What is the capital of Bulgaria?", actual_output=answer, expected_output=gold
+        input="What is the capital of Bulgaria?",
+        actual_output=answer,
+        expected_output=gold,
     )
 
 
@@ -230,7 +286,9 @@ def server() -> Iterator[Loopback]:
 
 @pytest.fixture
 def judge(server: Loopback, tmp_path: Path) -> Iterator[JudgeSession]:
-    made = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
+    made = JudgeSession(
+        f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger")
+    )
     yield made
     made.close()
 
@@ -248,7 +306,9 @@ def test_scores_of_rules() -> None:
     assert rating.measure(case("Sofia")) == 1.0
     assert rating.measure(case("Plovdiv")) == 0.0
     assert rating.is_successful()
-    with pytest.raises(MissingTestCaseParamsError, match="'expected_output' cannot be None"):
+    with pytest.raises(
+        MissingTestCaseParamsError, match="'expected_output' cannot be None"
+    ):
         metric.measure(case(gold=None))
 
 
@@ -275,7 +335,9 @@ def test_a_call_is_kept(judge: JudgeSession, server: Loopback, tmp_path: Path) -
     judge.close()
     rated = JudgeMetric(judge, rubric="eba")
     assert rated.measure(case("Elsewhere [[conclusion=1]]")) == pytest.approx(1 / 3)
-    replaying = JudgeSession(judge.name, CallSettings(ledger=tmp_path / "ledger", replay=True))
+    replaying = JudgeSession(
+        judge.name, CallSettings(ledger=tmp_path / "ledger", replay=True)
+    )
     assert JudgeMetric(replaying).measure(case()) == 1.0
     with pytest.raises(core.CallError, match="not in the ledger"):
         JudgeMetric(replaying).measure(case("Elsewhere"))
@@ -283,16 +345,24 @@ def test_a_call_is_kept(judge: JudgeSession, server: Loopback, tmp_path: Path) -
     assert server.count == 2
 
 
-def test_a_judge_that_fails_gives_no_score(judge: JudgeSession, server: Loopback) -> None:
+def test_a_judge_that_fails_gives_no_score(
+    judge: JudgeSession, server: Loopback
+) -> None:
     """Neither does the score of the case before stay; the next case is measured as ever."""
     metric = JudgeMetric(judge)
     assert metric.measure(case()) == 1.0
     broken = plausible(lambda seen, name, schema: "?")
-    with loopback(Answer(status=400, body={"error": {"message": "no"}}), handler=broken) as bad:
+    with loopback(
+        Answer(status=400, body={"error": {"message": "no"}}), handler=broken
+    ) as bad:
         other = JudgeMetric(JudgeSession(f"openai:j@{bad.url}/v1", judge.settings))
         with pytest.raises(core.CallError):
             other.measure(case("Elsewhere"))
-        assert (other.score, other.success, other.is_successful()) == (None, None, False)
+        assert (other.score, other.success, other.is_successful()) == (
+            None,
+            None,
+            False,
+        )
         assert other.error
         with pytest.raises(core.JudgeError, match="3 replies without a verdict"):
             asyncio.run(other.a_measure(case("Elsewhere")))
@@ -307,8 +377,12 @@ def test_the_budget_holds(server: Loopback, tmp_path: Path, monkeypatch: Patch) 
     entry = f"{{provider: openai, model: j, base_url: '{server.url}/v1', prices: {{input: 1, "
     path = tmp_path / "models.yaml"
     path.write_text(f"paid: {entry}output: 100}}}}\n", encoding="utf-8")
-    monkeypatch.setattr("evaluators.models.catalogue.load_catalogue.__defaults__", (path,))
-    judge = JudgeSession("paid", CallSettings(ledger=tmp_path / "ledger", max_cost=0.0001))
+    monkeypatch.setattr(
+        "qagate.evaluators.models.catalogue.load_catalogue.__defaults__", (path,)
+    )
+    judge = JudgeSession(
+        "paid", CallSettings(ledger=tmp_path / "ledger", max_cost=0.0001)
+    )
     with pytest.raises(core.StoppedError, match="max-cost"):
         JudgeMetric(judge).measure(case())
     judge.close()
@@ -328,7 +402,9 @@ def test_any_loop_or_thread_may_ask(judge: JudgeSession, server: Loopback) -> No
     for number in range(3):
         assert asyncio.run(both(JudgeMetric(judge), number)) == (1.0, 1.0)
     with ThreadPoolExecutor(8) as pool:
-        found = pool.map(lambda n: JudgeMetric(judge).measure(case(f"There {n}")), range(32))
+        found = pool.map(
+            lambda n: JudgeMetric(judge).measure(case(f"There {n}")), range(32)
+        )
         assert list(found) == [1.0] * 32
     assert metric.measure(case("Elsewhere still")) == 1.0
     assert server.count == 1 + 3 + 32 + 1
@@ -337,8 +413,12 @@ def test_any_loop_or_thread_may_ask(judge: JudgeSession, server: Loopback) -> No
 def test_a_cancelled_measure_keeps_what_was_paid(tmp_path: Path) -> None:
     """A runner that gives up on a case does not lose the reply that is on its way."""
     slow = plausible()
-    with loopback(handler=lambda seen: Answer(body=slow(seen).body, delay=0.3)) as server:
-        judge = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
+    with loopback(
+        handler=lambda seen: Answer(body=slow(seen).body, delay=0.3)
+    ) as server:
+        judge = JudgeSession(
+            f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger")
+        )
         metric = JudgeMetric(judge)
 
         async def give_up() -> None:
@@ -356,7 +436,9 @@ def test_a_cancelled_measure_keeps_what_was_paid(tmp_path: Path) -> None:
 def test_closing_gives_up_what_is_in_flight(tmp_path: Path) -> None:
     """It waits for no slow server; a judge that was never asked closes as well."""
     with loopback(Answer(action="hang")) as server:
-        judge = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
+        judge = JudgeSession(
+            f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger")
+        )
         judge.close()
         made = ThreadPoolExecutor(1).submit(JudgeMetric(judge).measure, case())
         while not server.count:
@@ -366,11 +448,15 @@ def test_closing_gives_up_what_is_in_flight(tmp_path: Path) -> None:
             made.result(30)
 
 
-def test_a_judge_that_nobody_holds_ends_its_thread(server: Loopback, tmp_path: Path) -> None:
+def test_a_judge_that_nobody_holds_ends_its_thread(
+    server: Loopback, tmp_path: Path
+) -> None:
     """Metrics made anew for every test leave no threads and no open files behind."""
     before = threading.active_count()
     for number in range(2):
-        judge = JudgeSession(f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger"))
+        judge = JudgeSession(
+            f"openai:j@{server.url}/v1", CallSettings(ledger=tmp_path / "ledger")
+        )
         assert JudgeMetric(judge).measure(case(f"Elsewhere {number}")) == 1.0
         del judge
         gc.collect()
@@ -389,9 +475,13 @@ addopts = -p no:deepeval -p no:asyncio -p no:repeat -p no:rerunfailures -p no:an
 @pytest.mark.slow
 def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
     """Scores as promised, every call made once, an error is no score (row F27)."""
-    broken = plausible(lambda asked, name, schema: "?")  # no verdict where the answer asks for that
+    broken = plausible(
+        lambda asked, name, schema: "?"
+    )  # no verdict where the answer asks for that
     with loopback(
-        handler=lambda seen: (broken if "[[broken=yes]]" in seen.prompt else plausible())(seen)
+        handler=lambda seen: (
+            broken if "[[broken=yes]]" in seen.prompt else plausible()
+        )(seen)
     ) as server:
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
@@ -418,7 +508,11 @@ def test_metrics_of_a_dataset_and_of_a_language(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, text)
     english, bulgarian = dataset.slices["en"], dataset.slices["bg"]
     assert [metric.name for metric in english.metrics] == ["faithfulness", "bias"]
-    assert [rule.measure for rule in english.thresholds] == ["mean_rating", "bias", "faithfulness"]
+    assert [rule.measure for rule in english.thresholds] == [
+        "mean_rating",
+        "bias",
+        "faithfulness",
+    ]
     own = MetricSpec(name="geval_basis", criteria="Right?", fields=("input", "context"))
     assert bulgarian.metrics == (own,)
     assert bulgarian.thresholds == (Threshold(measure="geval_basis", min=0.6),)
@@ -436,10 +530,16 @@ def test_a_wrong_metric_is_refused(tmp_path: Path, metrics: str, message: str) -
 
 def test_which_slices_have_metrics(tmp_path: Path) -> None:
     """Labelled answers have none; one has one bar; one that reads the context needs it."""
-    assert "not for kind judged" in refusal(tmp_path, f"{JUDGED}metrics: {{bias: {{}}}}\n")
-    twice = f"{GRADED}    gates: {{bias: {{min: 1}}}}\n    metrics: {{bias: {{min: 1}}}}\n"
+    assert "not for kind judged" in refusal(
+        tmp_path, f"{JUDGED}metrics: {{bias: {{}}}}\n"
+    )
+    twice = (
+        f"{GRADED}    gates: {{bias: {{min: 1}}}}\n    metrics: {{bias: {{min: 1}}}}\n"
+    )
     assert "has a bar here and under gates" in refusal(tmp_path, twice)
-    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="faithfulness")))
+    slice_ = make_slice(
+        metrics=(MetricSpec(name="bias"), MetricSpec(name="faithfulness"))
+    )
     model = Scripted(lambda request: core.Reply())
     with pytest.raises(
         core.UsageError, match=r"bg.csv: metric faithfulness reads .* item 'q2' has"
@@ -454,7 +554,8 @@ def test_a_gates_file_may_name_a_metric_of_the_slice(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, f"{GRADED}    metrics: {{bias: {{}}, {BASIS}}}\n")
     name = dataset.name
     good = gates(
-        tmp_path, f"{name}: {{en: {{bias: {{min: 1}}, rise: {{geval_basis: {{max: 0.1}}}}}}}}\n"
+        tmp_path,
+        f"{name}: {{en: {{bias: {{min: 1}}, rise: {{geval_basis: {{max: 0.1}}}}}}}}\n",
     )
     rules = with_gates(dataset, load_gates(good)).slices["en"].thresholds
     assert {rule.name for rule in rules} >= {"bias", "rise of geval_basis"}
@@ -493,7 +594,13 @@ def test_a_measure_that_fails_fails_alone() -> None:
         Fixed("broken", KeyError("x\ny")),
         Fixed("full", LedgerError("the disk is full")),
     )
-    assert found[0] == {"good": 0.5, "late": None, "odd": None, "broken": None, "full": None}
+    assert found[0] == {
+        "good": 0.5,
+        "late": None,
+        "odd": None,
+        "broken": None,
+        "full": None,
+    }
     assert found[1] == {
         "late": "timeout: no reply",
         "odd": "judge_unreadable: unreadable",
@@ -524,7 +631,9 @@ def ahead(
 def test_calls_of_a_measure_are_foreseen() -> None:
     """As many as it usually takes where a reply is missing; the kept ones where none is."""
     identity = Fixed("x", 0.5).model.identity
-    keys = [request_key(identity, ask_for(f"{text}: so")) for text in ("first", "second")]
+    keys = [
+        request_key(identity, ask_for(f"{text}: so")) for text in ("first", "second")
+    ]
     assert [call.kept for call in ahead(RecordedAnswer(), {})] == [False] * 3
     assert [call.kept for call in ahead(RecordedAnswer(), {keys[0]: core.Reply()})] == [
         *(True, False, False)
@@ -551,11 +660,17 @@ def unset(monkeypatch: Patch) -> None:
 
 def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
     """Write a rated dataset with two metrics: by language a mark for each recorded answer."""
-    listed = "".join(f"  {language}: {{file: {language}.yaml}}\n" for language in answers)
-    yaml = f"kind: rated\nrubric: eba\njudge: unmeasured\n{DECLARED}languages:\n{listed}"
+    listed = "".join(
+        f"  {language}: {{file: {language}.yaml}}\n" for language in answers
+    )
+    yaml = (
+        f"kind: rated\nrubric: eba\njudge: unmeasured\n{DECLARED}languages:\n{listed}"
+    )
     project.dataset("law", {}, yaml)
     for language, marks in answers.items():
-        items = [ITEM.format(number=number, mark=mark) for number, mark in enumerate(marks)]
+        items = [
+            ITEM.format(number=number, mark=mark) for number, mark in enumerate(marks)
+        ]
         project.write(f"qa/law/{language}.yaml", "".join(items))
     return project
 
@@ -599,9 +714,14 @@ def test_measures_are_taken_gated_and_kept(project: Project) -> None:
 
 def check_quiet(project: Project) -> None:
     """Check what each process of the runs so far has loaded, read, called and left."""
-    seen = {path.stem: json.loads(path.read_text()) for path in project.path.glob("seen-*.json")}
+    seen = {
+        path.stem: json.loads(path.read_text())
+        for path in project.path.glob("seen-*.json")
+    }
     assert sorted(seen) == ["seen-controller", "seen-gw0", "seen-gw1"]
-    assert [name for name, one in seen.items() if one["deepeval"]] == ["seen-controller"]
+    assert [name for name, one in seen.items() if one["deepeval"]] == [
+        "seen-controller"
+    ]
     assert not any(one["leaked"] for one in seen.values())
     assert {host for one in seen.values() for host in one["hosts"]} <= {"127.0.0.1"}
     assert not (project.path / ".deepeval").exists()
@@ -610,11 +730,16 @@ def check_quiet(project: Project) -> None:
 @pytest.mark.usefixtures("unset")
 def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
     """Too low fails; an item that could not be measured decides nothing, and its grade stands."""
-    law(project, {"en": ["[[faithful=no]]", "[[faithful=no]]"], "bg": ["", "[[broken=yes]]"]})
+    law(
+        project,
+        {"en": ["[[faithful=no]]", "[[faithful=no]]"], "bg": ["", "[[broken=yes]]"]},
+    )
     with loopback(handler=judge_metrics) as server:
         result = project.run_in_process(*named(server, "anthropic"), "qa")
     assert result.ret == 1
-    gates = {(one["language"], one["measure"]): one for one in project.report()["gates"]}
+    gates = {
+        (one["language"], one["measure"]): one for one in project.report()["gates"]
+    }
     assert gates["en", "faithfulness"]["state"] == "FAIL"
     assert gates["en", "faithfulness"]["reason"] == "faithfulness 0 is below 0.6 (n=2)"
     open_ = gates["bg", "faithfulness"]
@@ -622,7 +747,10 @@ def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
     assert open_["reason"] == "faithfulness could not be taken of 1 item; see the notes"
     assert gates["bg", "geval_basis"]["state"] == "PASS"
     assert {record["outcome"] for record in project.records()} == {"passed"}
-    assert "faithfulness: 1 item not measured: judge_unreadable: anthropic:j@" in project.notes()
+    assert (
+        "faithfulness: 1 item not measured: judge_unreadable: anthropic:j@"
+        in project.notes()
+    )
 
 
 @pytest.mark.usefixtures("unset")
@@ -630,7 +758,9 @@ def test_rules_take_no_measures(project: Project) -> None:
     """The offline judge has no model to ask: the report says so, and the gates stay open."""
     law(project, {"en": [""]})
     assert project.run_in_process("qa").ret == 6
-    said = "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model"
+    said = (
+        "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model"
+    )
     assert said in project.notes()
     assert {*project.gate_states().values()} == {"INCONCLUSIVE"}
 
@@ -642,4 +772,6 @@ def test_a_dry_run_counts_the_calls_of_measures(project: Project) -> None:
     with loopback(handler=judge_metrics) as server:
         result = project.run_in_process(*named(server), "--dry-run", "qa")
         assert server.count == 0
-    result.stdout.fnmatch_lines(["law:en*3 items*18 calls", "extra metrics: as many calls*"])
+    result.stdout.fnmatch_lines(
+        ["law:en*3 items*18 calls", "extra metrics: as many calls*"]
+    )

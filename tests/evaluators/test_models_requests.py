@@ -8,14 +8,22 @@ from typing import Any
 
 import pytest
 
-from cases.tasks import PromptedAnswer
-from evaluators import core
-from evaluators.models import connect
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Spec, parse, require_key
-from evaluators.text import Key
+from qagate.cases.tasks import PromptedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.text import Key
 from tests.support.fixtures import Patch
-from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
+from tests.support.loopback import (
+    Answer,
+    Loopback,
+    Seen,
+    completion,
+    loopback,
+    reply,
+    response,
+)
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
 from tests.support.scripted import PROMPT, complete, make_case
 from tests.support.tables import kept, tabled
@@ -26,7 +34,12 @@ def test_an_answer(provider: str) -> None:
     """Text, finish, model, tokens, time; echoed keys are hidden; lone surrogates stop nothing."""
     with loopback() as server:
         got = ask(spec_of(provider, server), asked("Capital? [[answer=София]]"))
-    assert (got.text, got.calls, got.finish, got.model) == ("София", (), "stop", "model-1")
+    assert (got.text, got.calls, got.finish, got.model) == (
+        "София",
+        (),
+        "stop",
+        "model-1",
+    )
     assert got.input_tokens > 0
     assert got.output_tokens == 5
     assert got.seconds > 0
@@ -63,7 +76,9 @@ def test_a_forced_call_and_a_base_url_without_a_path(provider: str) -> None:
 
 
 @both
-def test_another_server_is_told_nothing_of_the_account(provider: str, monkeypatch: Patch) -> None:
+def test_another_server_is_told_nothing_of_the_account(
+    provider: str, monkeypatch: Patch
+) -> None:
     """Organisation, project and custom headers of the environment stay with their own host."""
     monkeypatch.setenv("OPENAI_ORG_ID", "org-canary")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-canary")
@@ -71,23 +86,34 @@ def test_another_server_is_told_nothing_of_the_account(provider: str, monkeypatc
         monkeypatch.setenv(name, "x-internal: header-canary")
     with loopback() as server:
         ask(spec_of(provider, server), asked())
-        sent = {name.lower(): value for name, value in server.requests[0].headers.items()}
+        sent = {
+            name.lower(): value for name, value in server.requests[0].headers.items()
+        }
     assert "canary" not in "".join([*sent, *sent.values()])
     assert SECRET in sent.get("x-api-key", "") + sent.get("authorization", "")
 
 
 @tabled("provider", "settings", "parameters", "path", "body")
 def test_the_body_of_a_request(
-    provider: str, settings: dict[str, Any], parameters: dict[str, Any], path: str, body: str
+    provider: str,
+    settings: dict[str, Any],
+    parameters: dict[str, Any],
+    path: str,
+    body: str,
 ) -> None:
     """Chat: roles stay, max_tokens may be renamed. Responses: a flat tool, its own names.
     Anthropic: the system text stands apart and may be kept in a cache, max_tokens is always
     there."""
     with loopback() as server:
-        ask(spec_of(provider, server, **settings), asked(parameters=parameters, tool=TOOL))
+        ask(
+            spec_of(provider, server, **settings),
+            asked(parameters=parameters, tool=TOOL),
+        )
         seen = server.requests[0]
     assert (seen.method, seen.path) == ("POST", path)
-    key = seen.headers.get("x-api-key") or seen.headers["authorization"].removeprefix("Bearer ")
+    key = seen.headers.get("x-api-key") or seen.headers["authorization"].removeprefix(
+        "Bearer "
+    )
     assert (key, seen.body) == (
         SECRET,
         json.loads(body.replace('"SCHEMA"', json.dumps(TOOL.schema))),
@@ -156,7 +182,9 @@ def test_a_documented_request(name: str) -> None:
         (seen,) = server.requests
     assert (seen.method, seen.path) == ("POST", documented.path)
     assert seen.headers[documented.header] == documented.key.replace("SECRET", SECRET)
-    assert [one for one, value in seen.headers.items() if SECRET in value] == [documented.header]
+    assert [one for one, value in seen.headers.items() if SECRET in value] == [
+        documented.header
+    ]
     assert seen.body["model"] == CATALOGUE[name].name
     assert (got.text, got.model) == ("София", documented.returned)
 
@@ -165,11 +193,15 @@ def test_a_documented_request(name: str) -> None:
 def test_the_key_is_its_own(name: str, monkeypatch: Patch) -> None:
     """Each reads a variable of its own, and never OpenAI's."""
     spec = CATALOGUE[name]
-    assert spec.batching is None or not spec.headers, "a batch would carry the key another way"
+    assert spec.batching is None or not spec.headers, (
+        "a batch would carry the key another way"
+    )
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     variable = ENTRIES[name].variable
     monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(core.UsageError, match=f"set the environment variable {variable}"):
+    with pytest.raises(
+        core.UsageError, match=f"set the environment variable {variable}"
+    ):
         require_key(spec)
     monkeypatch.setenv(variable, "k-1")
     assert require_key(spec).reveal() == "k-1"
@@ -192,7 +224,15 @@ def test_gemini_ends_a_forced_call_with_stop_and_may_filter() -> None:
     assert [call.name for call in got.calls] == ["grade"]
     with loopback(handler=filtered) as server:
         assert ask(here("gemini-2.5-flash", server), asked()).finish == "content_filter"
-    wrong = [{"error": {"code": 400, "message": "no such thing", "status": "INVALID_ARGUMENT"}}]
+    wrong = [
+        {
+            "error": {
+                "code": 400,
+                "message": "no such thing",
+                "status": "INVALID_ARGUMENT",
+            }
+        }
+    ]
     with (
         loopback(Answer(status=400, body=wrong)) as server,
         pytest.raises(core.RefusedError) as caught,
@@ -223,7 +263,11 @@ def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
 
 
 OPENAI = "https://models.invalid/v1"
-ELSEWHERE = {"openai": OPENAI, "openai-responses": OPENAI, "anthropic": "https://models.invalid"}
+ELSEWHERE = {
+    "openai": OPENAI,
+    "openai-responses": OPENAI,
+    "anthropic": "https://models.invalid",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -257,7 +301,9 @@ def test_proxies_are_not_for_loopback(monkeypatch: Patch, name: str, host: str) 
 
 @both
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
-def test_a_proxy_serves_other_hosts(monkeypatch: Patch, provider: str, name: str) -> None:
+def test_a_proxy_serves_other_hosts(
+    monkeypatch: Patch, provider: str, name: str
+) -> None:
     """Requests to other machines go through it; the key stays in the tunnel, unseen by it."""
     with loopback(Answer(status=407)) as proxy:
         monkeypatch.setenv(name, proxy.url)
@@ -275,11 +321,16 @@ def test_a_proxy_may_ask_for_a_password(monkeypatch: Patch) -> None:
         with pytest.raises(core.CallError) as caught:
             called()
         (seen,) = proxy.requests
-    assert seen.headers["proxy-authorization"] == f"Basic {b64encode(b'us@er:pass5ord').decode()}"
+    assert (
+        seen.headers["proxy-authorization"]
+        == f"Basic {b64encode(b'us@er:pass5ord').decode()}"
+    )
     assert "pass5ord" not in str(caught.value)
 
 
-@pytest.mark.parametrize("listed", ["models.invalid", ".invalid", "a.example, models.invalid", "*"])
+@pytest.mark.parametrize(
+    "listed", ["models.invalid", ".invalid", "a.example, models.invalid", "*"]
+)
 def test_no_proxy(monkeypatch: Patch, listed: str) -> None:
     """Hosts that NO_PROXY lists are called past the proxy."""
     with loopback() as proxy:
@@ -288,11 +339,15 @@ def test_no_proxy(monkeypatch: Patch, listed: str) -> None:
         assert seen_by(proxy) == []
 
 
-@pytest.mark.parametrize("value", ["socks5://u:pw5ecret@127.0.0.1:9", "http://h:99999", "//x"])
+@pytest.mark.parametrize(
+    "value", ["socks5://u:pw5ecret@127.0.0.1:9", "http://h:99999", "//x"]
+)
 def test_a_proxy_that_cannot_be_one(monkeypatch: Patch, value: str) -> None:
     """A proxy that speaks no HTTP, or no URL at all, ends the run and is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", value)
-    with pytest.raises(core.FatalError, match="HTTPS_PROXY or ALL_PROXY is not") as caught:
+    with pytest.raises(
+        core.FatalError, match="HTTPS_PROXY or ALL_PROXY is not"
+    ) as caught:
         called()
     assert caught.value.kind == "environment"
     assert "pw5ecret" not in str(caught.value)
@@ -307,7 +362,9 @@ def test_nobody_listens_at_the_proxy(monkeypatch: Patch) -> None:
     assert caught.value.kind == "unreachable"
 
 
-def test_no_netrc_is_read(monkeypatch: Patch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_no_netrc_is_read(
+    monkeypatch: Patch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """A password of .netrc, even its default one, takes the place of no API key."""
     netrc = tmp_path_factory.mktemp("home") / "netrc"
     netrc.write_text("default login someone password else\n")
@@ -322,7 +379,9 @@ def test_no_netrc_is_read(monkeypatch: Patch, tmp_path_factory: pytest.TempPathF
 def test_certificates_that_are_not_there(monkeypatch: Patch) -> None:
     """They end the run, and the variable is named; a server without TLS is called all the same."""
     monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
-    with pytest.raises(core.FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
+    with pytest.raises(
+        core.FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR"
+    ) as caught:
         called()
     assert caught.value.kind == "environment"
     with loopback() as server:

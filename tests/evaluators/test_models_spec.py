@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import UsageError
-from evaluators.models import spec as specs
-from evaluators.models.catalogue import load_catalogue
-from evaluators.text import PLACEHOLDER, Key, mask, one_line
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.models import spec as specs
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.text import PLACEHOLDER, Key, mask, one_line
 from tests.support.fixtures import Patch
 from tests.support.tables import kept, tabled
 
@@ -26,13 +26,20 @@ CATALOGUE = {"house-judge": specs.parse("openai:gpt-4o@http://127.0.0.1:8000/v1"
 def test_parts(text: str, provider: str, name: str, base_url: str) -> None:
     """A SPEC splits at its first colon and its last ``@http(s)://``."""
     spec = specs.parse(text, {})
-    assert (spec.text, spec.provider, spec.name, spec.base_url) == (text, provider, name, base_url)
+    assert (spec.text, spec.provider, spec.name, spec.base_url) == (
+        text,
+        provider,
+        name,
+        base_url,
+    )
 
 
 def test_limits_are_those_of_the_entry_and_its_server() -> None:
     """Two models of one server share its name; the longest reply is what would be sent."""
     spec = replace(
-        specs.parse("anthropic:c@https://h.example:8443/v1", {}), rpm=60, max_tokens_as="max_output"
+        specs.parse("anthropic:c@https://h.example:8443/v1", {}),
+        rpm=60,
+        max_tokens_as="max_output",
     )
     limits = spec.limits
     assert (limits.host, limits.rpm, limits.max_tokens) == ("h.example:8443", 60, 4096)
@@ -41,13 +48,18 @@ def test_limits_are_those_of_the_entry_and_its_server() -> None:
 
 
 @given(
-    name=st.text(string.ascii_letters + string.digits + "/:@._-", min_size=1, max_size=50),
+    name=st.text(
+        string.ascii_letters + string.digits + "/:@._-", min_size=1, max_size=50
+    ),
     port=st.integers(1, 65535),
 )
 def test_any_name_survives(name: str, port: int) -> None:
     """With any signs in the name, the URL after the last ``@http`` does not swallow it."""
     spec = specs.parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
-    assert (spec.name, spec.base_url) == (name, specs.normalise_url(f"http://127.0.0.1:{port}/v1"))
+    assert (spec.name, spec.base_url) == (
+        name,
+        specs.normalise_url(f"http://127.0.0.1:{port}/v1"),
+    )
 
 
 @given(st.text(max_size=60))
@@ -77,7 +89,10 @@ def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
 
 def test_a_password_in_a_url_is_refused_and_not_shown() -> None:
     """No message repeats it, not even where the whole URL was taken for a name."""
-    for scheme, said in (("https", "no user or password"), ("ftp", "not a model's name")):
+    for scheme, said in (
+        ("https", "no user or password"),
+        ("ftp", "not a model's name"),
+    ):
         with pytest.raises(UsageError, match=said) as caught:
             specs.parse(f"openai:m@{scheme}://joe:hunter2@h.example/v1", {})
         assert "hunter2" not in str(caught.value)
@@ -155,7 +170,10 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
     """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
     path = entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n")
-    terms, own = load_catalogue(path)["mine"].batching, specs.PROVIDERS["openai"].batching
+    terms, own = (
+        load_catalogue(path)["mine"].batching,
+        specs.PROVIDERS["openai"].batching,
+    )
     assert terms is not None
     assert own is not None
     assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)
@@ -165,13 +183,17 @@ def test_the_shipped_file_is_sound(tmp_path: Path) -> None:
     """Every shipped entry can be named on the command line; a file of comments has none."""
     shipped = load_catalogue()
     assert len(shipped) >= 4
-    assert {specs.parse(name, shipped).provider for name in shipped} == set(specs.PROVIDERS)
+    assert {specs.parse(name, shipped).provider for name in shipped} == set(
+        specs.PROVIDERS
+    )
     assert {specs.parse(name, shipped).text for name in shipped} == set(shipped)
     assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
 
 
 @tabled("text", "problem")
-def test_a_wrong_file_names_file_line_and_key(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_wrong_file_names_file_line_and_key(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     """Each error is one line: where it is, what was got, what is right."""
     with pytest.raises(UsageError) as caught:
         load_catalogue(entries(tmp_path, f"{text}\n"))
@@ -180,7 +202,9 @@ def test_a_wrong_file_names_file_line_and_key(tmp_path: Path, text: str, problem
 
 
 @tabled("line", "problem")
-def test_a_wrong_line_names_file_line_and_key(tmp_path: Path, line: str, problem: str) -> None:
+def test_a_wrong_line_names_file_line_and_key(
+    tmp_path: Path, line: str, problem: str
+) -> None:
     """So is that of a line in an entry which is right but for it."""
     with pytest.raises(UsageError) as caught:
         load_catalogue(entries(tmp_path, f"{HEAD}  {line}\n"))
@@ -191,14 +215,21 @@ KEYS = "  base_url: {url}\n  api_key_env: {variable}\n"
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
-def test_a_providers_own_key_is_for_no_other_host(tmp_path: Path, variable: str) -> None:
+def test_a_providers_own_key_is_for_no_other_host(
+    tmp_path: Path, variable: str
+) -> None:
     """Whoever writes a models file in a pull request cannot send the key to a host of theirs."""
     text = HEAD + KEYS.format(url="https://h.example/v1", variable=variable)
-    with pytest.raises(UsageError, match=f":5: mine: key 'api_key_env': {variable} goes to"):
+    with pytest.raises(
+        UsageError, match=f":5: mine: key 'api_key_env': {variable} goes to"
+    ):
         load_catalogue(entries(tmp_path, text))
     for url in ("http://127.0.0.1:1/v1", "https://api.openai.com/v1"):
         text = HEAD + KEYS.format(url=url, variable="OPENAI_API_KEY")
-        assert load_catalogue(entries(tmp_path, text))["mine"].api_key_env == "OPENAI_API_KEY"
+        assert (
+            load_catalogue(entries(tmp_path, text))["mine"].api_key_env
+            == "OPENAI_API_KEY"
+        )
 
 
 @tabled("line")
@@ -222,7 +253,9 @@ def environment(monkeypatch: Patch) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])
-def test_a_missing_key_is_a_usage_problem(monkeypatch: Patch, value: str | None) -> None:
+def test_a_missing_key_is_a_usage_problem(
+    monkeypatch: Patch, value: str | None
+) -> None:
     """The message names the variable to set; only a loopback server needs no key."""
     if value is None:
         monkeypatch.delenv("OPENAI_API_KEY")
@@ -237,7 +270,7 @@ def test_a_missing_key_is_a_usage_problem(monkeypatch: Patch, value: str | None)
 def env_file(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Return the path of the ``.env`` that counts; nothing is there yet."""
     path = tmp_path / ".env"
-    monkeypatch.setattr("evaluators.models.spec.ENV_FILE", path)
+    monkeypatch.setattr("qagate.evaluators.models.spec.ENV_FILE", path)
     return path
 
 
@@ -259,7 +292,9 @@ def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: Patch) -> Non
     assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
 
 
-def test_a_file_of_keys_that_cannot_be_read_is_said(env_file: Path, monkeypatch: Patch) -> None:
+def test_a_file_of_keys_that_cannot_be_read_is_said(
+    env_file: Path, monkeypatch: Patch
+) -> None:
     """The file is named; nothing of it is shown."""
     monkeypatch.delenv("OPENAI_API_KEY")
     env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
@@ -269,12 +304,16 @@ def test_a_file_of_keys_that_cannot_be_read_is_said(env_file: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
-def test_a_key_no_header_can_carry_is_refused_unseen(monkeypatch: Patch, value: str) -> None:
+def test_a_key_no_header_can_carry_is_refused_unseen(
+    monkeypatch: Patch, value: str
+) -> None:
     """Such a key would appear in the HTTP library's own error; no frame holds it either."""
     monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
         specs.require_key(REMOTE)
-    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    told = traceback.TracebackException.from_exception(
+        caught.value, capture_locals=True
+    )
     assert "hush" not in str(caught.value) + repr(told.stack[-1].locals)
 
 
@@ -286,16 +325,24 @@ def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         specs.require_key(THIRD)
     assert (
-        specs.require_key(specs.parse("openai:m@https://api.openai.com/v1", {})).reveal() == "sk-x1"
+        specs.require_key(
+            specs.parse("openai:m@https://api.openai.com/v1", {})
+        ).reveal()
+        == "sk-x1"
     )
-    with pytest.raises(UsageError, match="no key is named"):  # another port is another server
+    with pytest.raises(
+        UsageError, match="no key is named"
+    ):  # another port is another server
         specs.require_key(specs.parse("openai:m@https://api.openai.com:8443/v1", {}))
 
 
 @pytest.mark.parametrize(
-    "given_for", ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"]
+    "given_for",
+    ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"],
 )
-def test_a_key_named_for_a_server_is_sent_there(monkeypatch: Patch, given_for: str) -> None:
+def test_a_key_named_for_a_server_is_sent_there(
+    monkeypatch: Patch, given_for: str
+) -> None:
     """--key-env names it by the base URL or one above it, in any spelling."""
     monkeypatch.setenv("THIRD_KEY", "t-1")
     names = specs.read_key_names([f"{given_for}=THIRD_KEY"])
@@ -308,10 +355,14 @@ def test_the_longest_named_address_counts(monkeypatch: Patch) -> None:
     """A path may have a key of its own; a host whose name only begins alike has none."""
     monkeypatch.setenv("A", "host")
     monkeypatch.setenv("B", "path")
-    names = specs.read_key_names(["https://third.example=A", "https://third.example/v1=B"])
+    names = specs.read_key_names(
+        ["https://third.example=A", "https://third.example/v1=B"]
+    )
     assert specs.require_key(THIRD, names).reveal() == "path"
     with pytest.raises(UsageError, match="no key is named"):
-        specs.require_key(specs.parse("openai:m@https://third.example.org/v1", {}), names)
+        specs.require_key(
+            specs.parse("openai:m@https://third.example.org/v1", {}), names
+        )
 
 
 def test_another_form_is_refused_and_no_key_shown() -> None:
@@ -349,8 +400,13 @@ def test_key_shapes_are_masked(secret: str) -> None:
     """Every common shape is masked, in a sentence too; masking eats no ordinary words."""
     shown = mask(f"Incorrect key: {secret}, sorry.")
     assert "***" in shown
-    assert secret.removeprefix("Bearer ").removeprefix("https://").split("@")[0] not in shown
-    plain = "sk-learning is fun, Bearer certificates, https://h.example/a@b, the risk-based"
+    assert (
+        secret.removeprefix("Bearer ").removeprefix("https://").split("@")[0]
+        not in shown
+    )
+    plain = (
+        "sk-learning is fun, Bearer certificates, https://h.example/a@b, the risk-based"
+    )
     assert mask(plain) == plain
 
 

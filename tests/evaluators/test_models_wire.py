@@ -18,14 +18,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators import core
-from evaluators.models import connect
-from evaluators.models.api import MAX_BODY, open_endpoint
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
-from evaluators.models.own_targets import PLACES, check_path, places
-from evaluators.models.spec import Spec, build, parse, require_key
-from evaluators.text import Key
+from qagate.evaluators import core
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.api import MAX_BODY, open_endpoint
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.failures import (
+    MAX_RESET_S,
+    message_of,
+    reset_after,
+    retry_after,
+)
+from qagate.evaluators.models.own_targets import PLACES, check_path, places
+from qagate.evaluators.models.spec import Spec, build, parse, require_key
+from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import (
@@ -88,7 +93,9 @@ def test_what_an_error_says_is_read_and_shown_clean(provider: str) -> None:
     error = failure(provider, Answer(status=429, headers=headers))
     assert isinstance(error, core.TransientError)
     assert error.retry_after == 7.0
-    error = failure(provider, Answer(status=400, body=error_body("no\x1b[2J\r\nway\u202e " * 99)))
+    error = failure(
+        provider, Answer(status=400, body=error_body("no\x1b[2J\r\nway\u202e " * 99))
+    )
     assert ": no [2J way no" in str(error)
     assert str(error).endswith("…")
 
@@ -110,7 +117,9 @@ def test_cookies_are_not_sent_back(provider: str) -> None:
         assert not any("cookie" in seen.headers for seen in server.requests)
 
 
-async def _closing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes) -> None:
+async def _closing(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes
+) -> None:
     """Answer the first request of a connection, and close it without a word at the second."""
     for answer in (f"{HEAD}content-length: {len(body)}\r\n\r\n".encode() + body, b""):
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
@@ -131,7 +140,9 @@ def test_connections_are_reused_until_they_close(provider: str) -> None:
     async def run() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        model = connect(build(provider, "model-1", f"http://127.0.0.1:{port}", "m"), Key(SECRET))
+        model = connect(
+            build(provider, "model-1", f"http://127.0.0.1:{port}", "m"), Key(SECRET)
+        )
         await model.complete(asked())
         with pytest.raises(core.TransientError) as caught:
             await model.complete(asked())
@@ -208,7 +219,9 @@ def test_many_calls_at_once(provider: str) -> None:
     async def run(spec: Spec) -> list[core.Reply]:
         model = connect(spec, Key(SECRET))
         try:
-            return await asyncio.gather(*(model.complete(asked()) for _ in range(calls)))
+            return await asyncio.gather(
+                *(model.complete(asked()) for _ in range(calls))
+            )
         finally:
             await model.close()
 
@@ -228,7 +241,10 @@ FINISHES: Mapping[str, Mapping[str, str]] = kept(__file__, "finishes")
 def test_finish_reasons(provider: str) -> None:
     """All providers' words for the end of a reply become ours; unknown ones stay."""
     theirs = FINISHES[provider]
-    ours = {word: ask_body(provider, partial(finished, provider, reason=word)) for word in theirs}
+    ours = {
+        word: ask_body(provider, partial(finished, provider, reason=word))
+        for word in theirs
+    }
     assert {word: got.finish for word, got in ours.items()} == theirs
 
 
@@ -237,7 +253,10 @@ def test_what_a_good_body_holds() -> None:
     said = {"role": "assistant", "content": None, "refusal": "I can't."}
     assert ask_body("openai", changed("choices.0.message", said)).text == "I can't."
     part = {"type": "refusal", "refusal": "I can't."}
-    assert ask_body("openai-responses", changed("output.1.content", [part])).text == "I can't."
+    assert (
+        ask_body("openai-responses", changed("output.1.content", [part])).text
+        == "I can't."
+    )
     got = ask_body("openai-responses", changed("output.1.status", "incomplete"))
     assert (got.text, got.finish) == ("good", "incomplete")
     counts = {
@@ -247,7 +266,11 @@ def test_what_a_good_body_holds() -> None:
         "output_tokens": 4,
     }
     got = ask_body("anthropic", changed("usage", counts))
-    assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, 300, 20)
+    assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (
+        321,
+        300,
+        20,
+    )
     blocks = [
         {"type": "thinking", "thinking": "hm"},
         {"type": "text", "text": "So"},
@@ -256,11 +279,20 @@ def test_what_a_good_body_holds() -> None:
     ]
     got = ask_body(
         "anthropic",
-        lambda body: json.dumps(body | {"content": blocks}).replace("Infinity", "1e999"),
+        lambda body: json.dumps(body | {"content": blocks}).replace(
+            "Infinity", "1e999"
+        ),
     )
     assert got.text == "Sofia"
-    assert got.calls == (core.ToolCall(name="grade", arguments='{"n": 1, "г": Infinity}'),)
-    calls = [{"type": "function", "function": {"name": "grade", "arguments": '{"a":1,"a": NaN'}}]
+    assert got.calls == (
+        core.ToolCall(name="grade", arguments='{"n": 1, "г": Infinity}'),
+    )
+    calls = [
+        {
+            "type": "function",
+            "function": {"name": "grade", "arguments": '{"a":1,"a": NaN'},
+        }
+    ]
     got = ask_body("openai", changed("choices.0.message.tool_calls", calls))
     assert got.calls == (core.ToolCall(name="grade", arguments='{"a":1,"a": NaN'),)
 
@@ -296,17 +328,25 @@ def test_a_server_that_counts_no_tokens(provider: str) -> None:
 
 
 @tabled("provider", "names")
-def test_openai_counts_cached_tokens(provider: str, names: tuple[str, str, str]) -> None:
+def test_openai_counts_cached_tokens(
+    provider: str, names: tuple[str, str, str]
+) -> None:
     """Cached tokens are part of the prompt's; servers that name none, or null, read none."""
     for details, cached in (({"cached_tokens": 256}, 256), (None, 0), ({}, 0)):
         usage = changed("usage", dict(zip(names, (321, 4, details), strict=True)))
         got = ask_body(provider, usage)
-        assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (321, cached, 0)
+        assert (got.input_tokens, got.cache_read_tokens, got.cache_write_tokens) == (
+            321,
+            cached,
+            0,
+        )
 
 
 @both
 @tabled("returned", "settings")
-def test_names_of_the_same_model(provider: str, returned: str, settings: dict[str, Any]) -> None:
+def test_names_of_the_same_model(
+    provider: str, returned: str, settings: dict[str, Any]
+) -> None:
     """Releases, vendors' prefixes and the names an entry allows are the model that was asked."""
     assert ask_body(provider, changed("model", returned), **settings).model == returned
 
@@ -335,7 +375,9 @@ def test_a_reply_with_one_wrong_field(provider: str) -> None:
 
 @both
 @tabled("body", "sort", "kind")
-def test_an_error_object_with_status_200(provider: str, body: object, sort: str, kind: str) -> None:
+def test_an_error_object_with_status_200(
+    provider: str, body: object, sort: str, kind: str
+) -> None:
     """An error is an error, no matter its status; it may be worth another try."""
     error = failure(provider, Answer(body=body))
     assert (type(error).__name__, error.kind) == (sort, kind)
@@ -344,7 +386,10 @@ def test_an_error_object_with_status_200(provider: str, body: object, sort: str,
 def bomb() -> bytes:
     """Sixty-four kilobytes that unpack to a thousand times as much."""
     packer = zlib.compressobj(wbits=31)
-    return b"".join([packer.compress(bytes(1024 * 1024)) for _ in range(64)]) + packer.flush()
+    return (
+        b"".join([packer.compress(bytes(1024 * 1024)) for _ in range(64)])
+        + packer.flush()
+    )
 
 
 def bare_deflate(content: bytes) -> bytes:
@@ -433,7 +478,9 @@ ANTHROPIC = "anthropic-ratelimit-requests-reset"
 
 
 @tabled("headers", "seconds")
-def test_headers_that_say_when_a_limit_ends(headers: dict[str, str], seconds: float | None) -> None:
+def test_headers_that_say_when_a_limit_ends(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     """Durations and time stamps; the limit that is used up counts, and none of a whole day."""
     assert reset_after(CIMultiDict(headers)) == (
         None if seconds is None else pytest.approx(seconds)
@@ -465,7 +512,9 @@ def test_any_error_body_has_a_message(content: bytes) -> None:
 
 @both
 @tabled("status", "body", "sort", "kind")
-def test_every_status(provider: str, status: int, body: object, sort: str, kind: str) -> None:
+def test_every_status(
+    provider: str, status: int, body: object, sort: str, kind: str
+) -> None:
     """What may pass is transient, what concerns one request is refused, the rest is fatal."""
     error = failure(provider, Answer(status=status, body=body))
     assert (type(error).__name__, error.kind) == (sort, kind)
@@ -473,8 +522,12 @@ def test_every_status(provider: str, status: int, body: object, sort: str, kind:
 
 
 @both
-@pytest.mark.parametrize("echo", [SECRET, "sk-other-12345678", "Bearer abcdef0123456789"])
-def test_an_echo_is_masked(provider: str, echo: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "echo", [SECRET, "sk-other-12345678", "Bearer abcdef0123456789"]
+)
+def test_an_echo_is_masked(
+    provider: str, echo: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither our key nor a word of its shape is repeated from a 401, in no debug log (F23)."""
     answer = Answer(status=401, body=error_body(f"Incorrect API key: {echo}."))
     with caplog.at_level(logging.DEBUG):
@@ -492,12 +545,16 @@ def test_neither_model_nor_endpoint_shows_a_key(provider: str) -> None:
         with asyncio.Runner() as runner:
             runner.run(model.complete(asked()))
             runner.run(model.close())
-    assert SECRET not in f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
+    assert (
+        SECRET not in f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
+    )
     assert repr(model) == f"LazyModel('{provider}:model-1')"
 
     async def run() -> None:
         opened = open_endpoint(spec, Key(SECRET))
-        assert opened.headers.get("x-api-key", "") + opened.headers.get("authorization", "")
+        assert opened.headers.get("x-api-key", "") + opened.headers.get(
+            "authorization", ""
+        )
         assert SECRET not in repr(opened)
         await opened.session.close()
 
@@ -561,7 +618,10 @@ def test_the_template_is_filled_and_the_reply_read(tmp_path: Path) -> None:
             "about": {"topic": "geo"},
             "deep": [
                 "c",
-                [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}],
+                [
+                    {"role": "system", "content": "Be brief."},
+                    {"role": "user", "content": "Who?"},
+                ],
             ],
         },
         "prompt": "Be brief.\n\nWho?",
@@ -573,7 +633,9 @@ def test_the_template_is_filled_and_the_reply_read(tmp_path: Path) -> None:
 def test_a_get_has_its_body_as_query(tmp_path: Path) -> None:
     """In addition to the query of the entry itself."""
     with loopback(Answer(body={"answer": 42})) as server:
-        reply = asked_of(entry(tmp_path, GET, server.url), replace(CASE, question="a&b=ж ?"))
+        reply = asked_of(
+            entry(tmp_path, GET, server.url), replace(CASE, question="a&b=ж ?")
+        )
         seen = seen_by(server)
     assert seen.method == "GET"
     query = dict(parse_qsl(seen.path.partition("?")[2]))
@@ -581,12 +643,16 @@ def test_a_get_has_its_body_as_query(tmp_path: Path) -> None:
     assert reply.text == "42"
 
 
-def test_keys_come_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_come_from_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Several headers, each by its variable; a reply that echoes one does not keep it."""
     headers = "  headers: {{Authorization: RAG_TOKEN, X-Tenant: RAG_TENANT}}\n"
     monkeypatch.setenv("RAG_TOKEN", "Token 0123456789ab")
     monkeypatch.delenv("RAG_TENANT", raising=False)
-    with pytest.raises(core.UsageError, match="set the environment variable RAG_TENANT"):
+    with pytest.raises(
+        core.UsageError, match="set the environment variable RAG_TENANT"
+    ):
         require_key(entry(tmp_path, ENTRY + headers))
     monkeypatch.setenv("RAG_TENANT", "tenant-77")
 
@@ -607,7 +673,10 @@ def test_keys_come_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_what_an_entry_of_a_service_is(tmp_path: Path) -> None:
     """Its identity is version and form; its name is guessed; a provider's own key is not for it."""
-    for line in ("api_key_env: OPENAI_API_KEY", "headers: {{X-Key: ANTHROPIC_API_KEY}}"):
+    for line in (
+        "api_key_env: OPENAI_API_KEY",
+        "headers: {{X-Key: ANTHROPIC_API_KEY}}",
+    ):
         with pytest.raises(core.UsageError, match="goes to https://api"):
             entry(tmp_path, f"{ENTRY}  {line}\n", "https://rag.example/ask")
     one = entry(tmp_path, ENTRY).identity
@@ -622,9 +691,14 @@ def test_what_an_entry_of_a_service_is(tmp_path: Path) -> None:
 
 
 @tabled("body", "said")
-def test_another_form_is_no_answer(tmp_path: Path, body: dict[str, Any], said: str) -> None:
+def test_another_form_is_no_answer(
+    tmp_path: Path, body: dict[str, Any], said: str
+) -> None:
     """It is an error that says which path led nowhere, and what there was."""
-    with loopback(Answer(body=GOOD | body)) as server, pytest.raises(core.CallError) as caught:
+    with (
+        loopback(Answer(body=GOOD | body)) as server,
+        pytest.raises(core.CallError) as caught,
+    ):
         asked_of(entry(tmp_path, ENTRY, server.url))
     assert said in str(caught.value)
 
@@ -654,7 +728,9 @@ def test_it_answers_items_alone(tmp_path: Path) -> None:
 
 
 @tabled("old", "new", "said")
-def test_a_wrong_entry_is_said_in_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_wrong_entry_is_said_in_one_line(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
     """File, line, key, what was got and what to do."""
     assert old in ENTRY
     with pytest.raises(core.UsageError) as caught:
@@ -670,7 +746,11 @@ def test_any_path_is_read_or_refused(path: str) -> None:
     assert isinstance(check_path(path), str)
 
 
-@given(st.recursive(st.text(max_size=8), lambda inner: st.lists(inner, max_size=3), max_leaves=5))
+@given(
+    st.recursive(
+        st.text(max_size=8), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+    )
+)
 def test_places_are_found_at_any_depth(template: object) -> None:
     """A name in braces is a place wherever it stands."""
     assert "question" in set(places({"a": [template, {"b": "x {question} y"}]}))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
-from evaluators.judges.factory import Place, connect_judges
-from evaluators.judges.single import OverlapRater, offline_judge, rate
-from evaluators.rubric import Style
+from qagate.evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
+from qagate.evaluators.judges.factory import Place, connect_judges
+from qagate.evaluators.judges.single import OverlapRater, offline_judge, rate
+from qagate.evaluators.rubric import Style
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
@@ -20,7 +20,9 @@ SPEC = "python:polite_rules:Polite"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "polite_rules.py").write_text(kept(__file__, "polite"), encoding="utf-8")
+    (tmp_path / "polite_rules.py").write_text(
+        kept(__file__, "polite"), encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
@@ -46,7 +48,9 @@ def test_own_rules_grade_and_rate() -> None:
 
 
 @tabled("answer", "style", "message")
-def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str) -> None:
+def test_what_is_no_verdict_is_an_error(
+    answer: str, style: Style, message: str
+) -> None:
     """It names the rules and what they gave; it is never a miss."""
     with pytest.raises(JudgeError) as caught:
         judged(answer, style)
@@ -57,7 +61,9 @@ EXPERT = "An institution shall hold 8% of own funds under Article 92 of the CRR.
 
 
 def case(expected: str = EXPERT) -> Case:
-    return Case(id="x", dataset="d", language="en", row=1, question="?", golds=(expected,))
+    return Case(
+        id="x", dataset="d", language="en", row=1, question="?", golds=(expected,)
+    )
 
 
 def rating(answer: str, expected: str = EXPERT) -> int:

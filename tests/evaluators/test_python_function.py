@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.tasks import answer_of
-from evaluators import core
-from evaluators.models import connect
-from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import Spec, parse, require_key
-from evaluators.runtime.budget import cost_of, pricer
+from qagate.cases.tasks import answer_of
+from qagate.evaluators import core
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.runtime.budget import cost_of, pricer
 from tests.support.model_calls import asked
 from tests.support.tables import kept, tabled
 
@@ -42,7 +42,9 @@ def call(spec: Spec, case: core.AskedCase | None = CASE, times: int = 1) -> core
     async def run() -> core.Reply:
         model = connect(spec, require_key(spec))
         try:
-            replies = [await model.complete(replace(asked(), case=case)) for _ in range(times)]
+            replies = [
+                await model.complete(replace(asked(), case=case)) for _ in range(times)
+            ]
         finally:
             await model.close()
         return replies[-1]
@@ -83,7 +85,9 @@ def test_a_structured_reply(module: str) -> None:
 
 
 @tabled("function", "said")
-def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, said: str) -> None:
+def test_a_failure_is_refused_and_never_an_answer(
+    module: str, function: str, said: str
+) -> None:
     """No matter what it raises or returns, no key is in the message, and nothing is tried again."""
     with pytest.raises(core.RefusedError) as caught:
         call(spec_of(module, function))
@@ -145,13 +149,21 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
         "broken:\n  provider: python\n  model: skips:f\n"
     )
     Path("models.yaml").write_text(text, encoding="utf-8")
-    Path("skips.py").write_text("import pytest\npytest.importorskip('absent')", encoding="utf-8")
+    Path("skips.py").write_text(
+        "import pytest\npytest.importorskip('absent')", encoding="utf-8"
+    )
     catalogue = load_catalogue(Path("models.yaml"))
     spec = parse("mine", catalogue)
     assert spec.batching is None
-    assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (2, 5, True)
+    assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (
+        2,
+        5,
+        True,
+    )
     assert spec.identity["version"] == "4"
-    with pytest.raises(core.UsageError, match=r"module 'skips' cannot be imported \(Skipped"):
+    with pytest.raises(
+        core.UsageError, match=r"module 'skips' cannot be imported \(Skipped"
+    ):
         connect(parse("broken", catalogue))
 
 

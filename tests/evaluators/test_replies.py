@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall, UsageError
-from evaluators.replies import readers as reading
-from evaluators.replies.labels import lexicon, word_key
+from qagate.evaluators.core import (
+    CORRECT,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    YES,
+    Reply,
+    ToolCall,
+    UsageError,
+)
+from qagate.evaluators.replies import readers as reading
+from qagate.evaluators.replies.labels import lexicon, word_key
 from tests import robustness_adapter
 from tests.support.tables import grown, kept, tabled
 
@@ -29,7 +38,8 @@ def cells(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "grade"), [(text, grade) for grade, lines in READ.items() for text in cells(lines)]
+    ("text", "grade"),
+    [(text, grade) for grade, lines in READ.items() for text in cells(lines)],
 )
 def test_a_reply_with_one_reading_is_read(text: str, grade: str) -> None:
     """Case, quotes, markdown, look-alikes and markers leave the one reading; all languages do."""
@@ -48,7 +58,9 @@ def test_lines_without_one_reading_are_invalid(text: str) -> None:
     assert isinstance(reading.read_grade(Reply(text=grown(text))), reading.Invalid)
 
 
-@pytest.mark.parametrize("text", [*cells(kept(__file__, "unread")), "\ud800", "A\ud800"])
+@pytest.mark.parametrize(
+    "text", [*cells(kept(__file__, "unread")), "\ud800", "A\ud800"]
+)
 def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     """Substrings, doubts, two grades, refusals, reported verdicts: no grade, but a reason."""
     grade = reading.read_grade(Reply(text=text))
@@ -62,9 +74,13 @@ def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     st.sampled_from(["", "*", "**", '"', "`", " ", "\n", "\u200b"]),
     st.data(),
 )
-def test_decoration_does_not_change_a_reading(grade: str, mark: str, data: st.DataObject) -> None:
+def test_decoration_does_not_change_a_reading(
+    grade: str, mark: str, data: st.DataObject
+) -> None:
     """The words of the menu mean the same in any case and any decoration."""
-    word = "".join(data.draw(st.sampled_from([letter.lower(), letter])) for letter in grade)
+    word = "".join(
+        data.draw(st.sampled_from([letter.lower(), letter])) for letter in grade
+    )
     assert grade_of(f"{mark}{word}{mark}") == grade
 
 
@@ -75,7 +91,10 @@ def test_reasons_and_thoughts() -> None:
     assert reading.spoken("a<think>b<think>c</think>d</think>e") == "ae"
     assert reading.spoken("b</THINK>e") == "e"
     assert reading.spoken("a<think>b") is None
-    assert reading.read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert (
+        reading.read_reason(called('{"reason": "wrong year", "grade": "B"}'))
+        == "wrong year"
+    )
     explained = Reply(text='So: {"grade": "B", "explanation": "a year off"}')
     assert reading.read_reason(explained) == "a year off"
     for without in (Reply(text="B"), called("["), called('{"reason": 1}')):
@@ -88,7 +107,9 @@ def test_a_word_has_one_grade() -> None:
     own = ("верен", "poprawna", "helyes", "Правільны")
     assert {words.labels[word_key(word)] for word in own} == {CORRECT}
     look_alike = "poprawn\N{CYRILLIC SMALL LETTER A}"
-    with pytest.raises(UsageError, match=rf"labels\.yaml.*stands for CORRECT and for {look_alike}"):
+    with pytest.raises(
+        UsageError, match=rf"labels\.yaml.*stands for CORRECT and for {look_alike}"
+    ):
         lexicon((CORRECT, look_alike))
 
 
@@ -96,10 +117,15 @@ REGISTERS = ("formal", "informal", "mixed", "no register")
 
 
 @tabled("text", "label")
-def test_a_rubrics_own_labels_are_read_like_the_grades(text: str, label: str | None) -> None:
+def test_a_rubrics_own_labels_are_read_like_the_grades(
+    text: str, label: str | None
+) -> None:
     """Labels are an argument: by name, or by letter in their order, alone, in JSON or in a call."""
     call = ToolCall(name="grade", arguments=json.dumps({"grade": label or "neutral"}))
-    for reply, wanted in ((Reply(text=text), label), (Reply(text="", calls=(call,)), label)):
+    for reply, wanted in (
+        (Reply(text=text), label),
+        (Reply(text="", calls=(call,)), label),
+    ):
         found = reading.read_grade(reply, labels=REGISTERS)
         assert (None if isinstance(found, reading.Invalid) else found) == wanted
 
@@ -109,11 +135,15 @@ def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
     labels = ("CORRECT", "PARTLY")
     assert reading.read_grade(Reply(text="Оценка: ВЕРЕН"), labels=labels) == "CORRECT"
     assert reading.read_grade(Reply(text="B"), labels=labels) == "PARTLY"
-    assert isinstance(reading.read_grade(Reply(text="INCORRECT"), labels=labels), reading.Invalid)
+    assert isinstance(
+        reading.read_grade(Reply(text="INCORRECT"), labels=labels), reading.Invalid
+    )
 
 
 @tabled("labels", "text", "label")
-def test_labels_that_differ_little(labels: list[str], text: str, label: str | None) -> None:
+def test_labels_that_differ_little(
+    labels: list[str], text: str, label: str | None
+) -> None:
     """A label written out is that label, with any signs; a word of two labels is neither."""
     found = reading.read_grade(Reply(text=text), labels=tuple(labels))
     assert (None if isinstance(found, reading.Invalid) else found) == label
@@ -125,13 +155,17 @@ def test_labels_that_differ_little(labels: list[str], text: str, label: str | No
 KIT = Path(__file__).parents[3] / "shared" / "robustness"
 
 
-def called(*arguments: str, name: str = "grade", text: str = "", finish: str = "stop") -> Reply:
+def called(
+    *arguments: str, name: str = "grade", text: str = "", finish: str = "stop"
+) -> Reply:
     calls = tuple(ToolCall(name=name, arguments=one) for one in arguments)
     return Reply(text=text, calls=calls, finish=finish)
 
 
 def made(said: dict[str, Any]) -> Reply:
-    return called(*map(grown, said["calls"]), **{key: said[key] for key in said if key != "calls"})
+    return called(
+        *map(grown, said["calls"]), **{key: said[key] for key in said if key != "calls"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,16 +173,25 @@ def made(said: dict[str, Any]) -> Reply:
 )
 def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     """An end that is not known to be complete leaves doubt in every protocol."""
-    assert isinstance(reading.read_grade(Reply(text="A", finish=finish)), reading.Invalid)
-    assert isinstance(reading.read_grade(called('{"grade": "A"}', finish=finish)), reading.Invalid)
     assert isinstance(
-        reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)), reading.Invalid
+        reading.read_grade(Reply(text="A", finish=finish)), reading.Invalid
     )
-    assert isinstance(reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid)
+    assert isinstance(
+        reading.read_grade(called('{"grade": "A"}', finish=finish)), reading.Invalid
+    )
+    assert isinstance(
+        reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)),
+        reading.Invalid,
+    )
+    assert isinstance(
+        reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid
+    )
 
 
 @tabled("said", "grade")
-def test_a_forced_call_is_read_by_its_one_field(said: dict[str, Any], grade: str | None) -> None:
+def test_a_forced_call_is_read_by_its_one_field(
+    said: dict[str, Any], grade: str | None
+) -> None:
     """The right function, one field, a label of the menu, and no text that says otherwise."""
     found = reading.read_grade(made(said))
     assert (None if isinstance(found, reading.Invalid) else found) == grade
@@ -171,14 +214,18 @@ def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
 
 
 @tabled("text", "answer")
-def test_yes_or_no_is_the_label_alone_or_before_a_sign(text: str, answer: str | None) -> None:
+def test_yes_or_no_is_the_label_alone_or_before_a_sign(
+    text: str, answer: str | None
+) -> None:
     """Words that only begin like a label, look-alikes and both labels are no answer."""
     found = reading.read_yes_no(grown(text), "stop", ("Так",), ("Не",))
     assert (None if isinstance(found, reading.Invalid) else found) == answer
 
 
 @tabled("text", "yes", "no", "answer")
-def test_yes_and_no_in_every_language(text: str, yes: str, no: str, answer: str | None) -> None:
+def test_yes_and_no_in_every_language(
+    text: str, yes: str, no: str, answer: str | None
+) -> None:
     """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
     found = reading.read_yes_no(text, "stop", (yes,), (no,))
     assert (None if isinstance(found, reading.Invalid) else found) == answer
@@ -187,9 +234,13 @@ def test_yes_and_no_in_every_language(text: str, yes: str, no: str, answer: str 
 @pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
 def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
     """A number where text is needed leaves doubt about the verdict next to it (R7, F1)."""
-    found = reading.read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
+    found = reading.read_grade(
+        called(json.dumps({"reason": reason, "grade": "CORRECT"}))
+    )
     assert isinstance(found, reading.Invalid)
-    rated = reading.read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
+    rated = reading.read_rating(
+        called(json.dumps({"reason": reason, "rating": 7}), name="rate")
+    )
     assert isinstance(rated, reading.Invalid)
 
 
@@ -201,16 +252,27 @@ def test_no_text_raises(text: str) -> None:
     """Any text, lone surrogates included, is read or Invalid, alone, in a call or next to one."""
     grades = (CORRECT, INCORRECT, NOT_ATTEMPTED)
     inside = called(json.dumps({"grade": text}))
-    for reply in (Reply(text=text), called(text), called('{"grade": "A"}', text=text), inside):
+    for reply in (
+        Reply(text=text),
+        called(text),
+        called('{"grade": "A"}', text=text),
+        inside,
+    ):
         grade = reading.read_grade(reply)
         assert isinstance(grade, reading.Invalid) or grade in grades
     answer = reading.read_yes_no(text, "stop", ("Yes",), ("No",))
     assert isinstance(answer, reading.Invalid) or answer in (YES, NO)
-    assert isinstance(reading.read_rating(called(text, name="rate")), int | reading.Invalid)
+    assert isinstance(
+        reading.read_rating(called(text, name="rate")), int | reading.Invalid
+    )
 
 
-@pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not next to the repository")
-def test_the_robustness_kit_finds_no_wrong_grade(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.skipif(
+    not KIT.exists(), reason="the robustness kit is not next to the repository"
+)
+def test_the_robustness_kit_finds_no_wrong_grade(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Every example of the kit gets an accepted reading."""
     spec = importlib.util.spec_from_file_location("kit", KIT / "kit.py")
     assert spec is not None

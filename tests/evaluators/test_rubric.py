@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cases.config import load_dataset
-from cases.loading import load_cases
-from cases.tasks import answer_messages
-from evaluators import rubric as rubrics
-from evaluators.core import GRADES, Message, UsageError
-from evaluators.judges.single import judge_messages
-from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.cases.tasks import answer_messages
+from qagate.evaluators import rubric as rubrics
+from qagate.evaluators.core import GRADES, Message, UsageError
+from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import rendered
@@ -57,7 +57,9 @@ def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
 
 
 @tabled("protocol", "label", "reply")
-def test_examples_follow_the_protocol(write: Writer, protocol: str, label: str, reply: str) -> None:
+def test_examples_follow_the_protocol(
+    write: Writer, protocol: str, label: str, reply: str
+) -> None:
     """A worked example shows the very reply that is wanted."""
     text = RUBRIC.replace("protocol: tool", f"protocol: {protocol}")
     text = text.replace("grade: INCORRECT", label).replace("Друго име.", "so")
@@ -69,7 +71,9 @@ def test_what_a_rubric_file_may_be(write: Writer) -> None:
     """Its version follows what is sent; it is a mapping; one that rates has no scores."""
     first = rubrics.load_rubric(write(RUBRIC)).version
     assert rubrics.load_rubric(write(f"# note\n{RUBRIC}")).version == first
-    assert rubrics.load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
+    assert (
+        rubrics.load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
+    )
     with pytest.raises(UsageError, match="1: a mapping of keys to values is needed"):
         rubrics.load_rubric(write("- a"))
     rated = RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2")
@@ -78,7 +82,9 @@ def test_what_a_rubric_file_may_be(write: Writer) -> None:
 
 
 @tabled("old", "new", "message")
-def test_a_wrong_rubric_names_its_line(write: Writer, old: str, new: str, message: str) -> None:
+def test_a_wrong_rubric_names_its_line(
+    write: Writer, old: str, new: str, message: str
+) -> None:
     """Every fault is reported before any call, in one line."""
     assert old in RUBRIC
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
@@ -100,35 +106,54 @@ def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
 
 
 @tabled("old", "new", "message")
-def test_a_wrong_prompt_is_refused(write: Writer, old: str, new: str, message: str) -> None:
+def test_a_wrong_prompt_is_refused(
+    write: Writer, old: str, new: str, message: str
+) -> None:
     """The gold answer never reaches the model under test."""
     with pytest.raises(UsageError, match=message):
         rubrics.load_prompt(write(PROMPT.replace(old, new)))
 
 
-def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Writer) -> None:
+def test_a_template_in_plain_text_declares_its_language_in_its_name(
+    write: Writer,
+) -> None:
     """Published names of places are known, and literal JSON does no harm."""
     text = 'Q {{input}} T {expected} P {{ output }}\n{"evaluation": "A"}'
     rubric = rubrics.load_template(write(text, "mine.bg.txt"), "bg")
-    assert rubric.user == 'Q {question} T {target} P {predicted_answer}\n{"evaluation": "A"}'
+    assert (
+        rubric.user
+        == 'Q {question} T {target} P {predicted_answer}\n{"evaluation": "A"}'
+    )
     assert (rubric.name, rubric.protocol) == ("mine", "letter")
     assert rubric.version.startswith("mine.bg@template#")
-    assert rubrics.load_template(write(text, "mine.bg.txt"), "bg", "rate").protocol == "rate"
-    assert rubrics.load_template(write(RUBRIC), "bg") == rubrics.load_rubric(write(RUBRIC))
+    assert (
+        rubrics.load_template(write(text, "mine.bg.txt"), "bg", "rate").protocol
+        == "rate"
+    )
+    assert rubrics.load_template(write(RUBRIC), "bg") == rubrics.load_rubric(
+        write(RUBRIC)
+    )
 
 
 @tabled("name", "protocol", "bare")
-def test_a_template_says_how_to_answer(write: Writer, name: str, protocol: str, bare: bool) -> None:
+def test_a_template_says_how_to_answer(
+    write: Writer, name: str, protocol: str, bare: bool
+) -> None:
     """Its name's last word is the protocol; the version tells it from the same text without."""
     text = "{question} {target} {predicted_answer}"
     rubric = rubrics.load_template(write(text, name), "bg")
     assert (rubric.protocol, rubric.bare) == (protocol, bare)
-    assert rubric.version != rubrics.load_template(write(text, "mine.bg.txt"), "bg").version
+    assert (
+        rubric.version
+        != rubrics.load_template(write(text, "mine.bg.txt"), "bg").version
+    )
 
 
 def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
     """It is the user message as it stands, of its slice's language; places are checked as ever."""
-    prompt = rubrics.load_prompt(write("Context:\n{context}\n\n{question}\n", "own.txt"), "hu")
+    prompt = rubrics.load_prompt(
+        write("Context:\n{context}\n\n{question}\n", "own.txt"), "hu"
+    )
     assert (prompt.system, prompt.user) == ("", "Context:\n{context}\n\n{question}\n")
     assert (prompt.name, prompt.language) == ("own", "hu")
     assert prompt.version.startswith("own.hu@text#")
@@ -136,11 +161,15 @@ def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
         rubrics.load_prompt(write("{context}", "own.txt"), "hu")
 
 
-def test_a_template_of_another_language_or_without_a_place_is_refused(write: Writer) -> None:
+def test_a_template_of_another_language_or_without_a_place_is_refused(
+    write: Writer,
+) -> None:
     """A Bulgarian file is never graded by a Polish template; a language is never guessed."""
     for name in ("mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"):
         with pytest.raises(UsageError, match="language not declared"):
-            rubrics.load_template(write("{question}{target}{predicted_answer}", name), "bg")
+            rubrics.load_template(
+                write("{question}{target}{predicted_answer}", name), "bg"
+            )
     path = write("{question} {answer} {prediction}", "mine.pl.txt")
     with pytest.raises(UsageError, match=r"mine\.pl\.txt: 'mine' is .*'pl'.*'bg'"):
         rubrics.load_template(path, "bg")
@@ -152,7 +181,9 @@ def test_a_template_of_another_language_or_without_a_place_is_refused(write: Wri
 
 def judged(answer: str, **changes: Any) -> str:
     user = "[BEGIN]\nQ: {question} {context}\nT: {target}\nP: {predicted_answer}\n[END]"
-    (message,) = judge_messages(make_rubric(system="", user=user), make_case(**changes), answer)
+    (message,) = judge_messages(
+        make_rubric(system="", user=user), make_case(**changes), answer
+    )
     return message.content
 
 
@@ -165,7 +196,8 @@ def test_values_are_data() -> None:
     text = judged("{target}", question="{predicted_answer}", golds=("а", "б"))
     assert 'Q: "{predicted_answer}" ""\nT: ["а", "б"]\nP: "{target}"' in text
     assert (
-        rubrics.fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
+        rubrics.fill("{question}{target}", {"question": "{target}", "target": "x"})
+        == "{target}x"
     )
     assert rubrics.fill("{question}", {}) == "{question}"
     assert rubrics.canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
@@ -215,24 +247,36 @@ def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
     premise is shown corrected, accepted and declined; an unanswerable question declined."""
     rubric = rubrics.load_rubric(RUBRICS / f"{name}.{language}.yaml")
     assert (rubric.name, rubric.language) == (name, language)
-    replies = [json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"]
+    replies = [
+        json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"
+    ]
     shown = Counter(reply["grade"] for reply in replies if "grade" in reply)
     assert set(shown) == set(GRADES)
     assert min(shown.values()) >= 3
     assert len(replies) == 2 * shown.total()
     system = rubric.system
-    assert [system.count(f'"{mark}: ') for mark in ("FALSE PREMISE", "UNANSWERABLE")] == [3, 1]
+    assert [
+        system.count(f'"{mark}: ') for mark in ("FALSE PREMISE", "UNANSWERABLE")
+    ] == [3, 1]
     assert system.count("FALSE PREMISE") == 3 + 2
 
 
 RUBRICS = Path(__file__).parents[2] / "evaluators" / "rubrics"
-FILES = sorted(path.name for path in RUBRICS.glob("*.yaml") if "validate" not in path.name)
+FILES = sorted(
+    path.name for path in RUBRICS.glob("*.yaml") if "validate" not in path.name
+)
 NEUTRAL = "XNEUTRALX"
 CASE = replace(make_case(), context="Контекст.")
-ATTACKS = load_dataset(Path(__file__).parents[2] / "cases" / "attacks" / "dataset.yaml").slices
-ATTACKING = [case.recorded or "" for one in ATTACKS.values() for case in load_cases(one)]
+ATTACKS = load_dataset(
+    Path(__file__).parents[2] / "cases" / "attacks" / "dataset.yaml"
+).slices
+ATTACKING = [
+    case.recorded or "" for one in ATTACKS.values() for case in load_cases(one)
+]
 PIECES = st.sampled_from([*HOSTILE, *ATTACKING])
-SAID = st.one_of(st.text(max_size=80), PIECES, st.lists(PIECES, max_size=3).map("\n".join))
+SAID = st.one_of(
+    st.text(max_size=80), PIECES, st.lists(PIECES, max_size=3).map("\n".join)
+)
 
 
 @cache
@@ -270,23 +314,30 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
 
 
 @given(st.sampled_from([name for name in FILES if "plain" not in name]), SAID, SAID)
-def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
+def test_all_that_a_provider_can_cache_comes_first(
+    name: str, question: str, answer: str
+) -> None:
     """Rubric and instructions come first, the same bytes for every item, for a prompt cache."""
     first, *_ = judge_messages(bundled(name), CASE, NEUTRAL)
-    other = replace(CASE, question=question, golds=(answer,), context=question, language="xx")
+    other = replace(
+        CASE, question=question, golds=(answer,), context=question, language="xx"
+    )
     system, user = judge_messages(bundled(name), other, answer)
     assert system == first
     assert system.role == "system"
-    assert len(system.content) > 4 * user.content.index('"')  # the rest comes with the item
+    assert len(system.content) > 4 * user.content.index(
+        '"'
+    )  # the rest comes with the item
 
 
 def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record() -> None:
     """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
     answer = "ж" * rubrics.ANSWER_BYTES
     seen = flat(judge_messages(bundled("simpleqa.en.yaml"), CASE, answer))
-    cut = (
-        f"{'ж' * (rubrics.ANSWER_BYTES // 2)} [... cut: {2 * rubrics.ANSWER_BYTES:,} bytes in all]"
-    )
+    kept = "ж" * (rubrics.ANSWER_BYTES // 2)
+    cut = f"{kept} [... cut: {2 * rubrics.ANSWER_BYTES:,} bytes in all]"
     assert f'"{cut}"' in seen
-    (line,) = rendered(run_of(answered("c", answer=answer)))["records.jsonl"].splitlines()
+    (line,) = rendered(run_of(answered("c", answer=answer)))[
+        "records.jsonl"
+    ].splitlines()
     assert json.loads(line)["answer"] == answer

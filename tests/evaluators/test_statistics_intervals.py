@@ -14,9 +14,9 @@ from scipy.stats import binom, spearmanr
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
-from evaluators.statistics import agreement, count_table, intervals
-from evaluators.statistics.count_table import (
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
+from qagate.evaluators.statistics import agreement, count_table, intervals
+from qagate.evaluators.statistics.count_table import (
     RATINGS,
     CountTable,
     class_interval,
@@ -24,7 +24,7 @@ from evaluators.statistics.count_table import (
     mean_interval,
     mean_rating,
 )
-from evaluators.statistics.metrics import ANSWERS
+from qagate.evaluators.statistics.metrics import ANSWERS
 from tests.benchmarks.common import SEED
 from tests.benchmarks.judge_rates import Situation, held
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
@@ -40,13 +40,17 @@ def test_rates_over_items_and_clusters() -> None:
     assert intervals.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert intervals.wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
     # What n items leave unseen is the other side; no item leaves everything open.
-    assert intervals.unseen_share(100) == pytest.approx(1 - some(intervals.wilson(100, 100))[0])
+    assert intervals.unseen_share(100) == pytest.approx(
+        1 - some(intervals.wilson(100, 100))[0]
+    )
     assert intervals.unseen_share(0) == 1
     found = some(intervals.clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
     assert found == pytest.approx(some(intervals.wilson(300, 1000)), abs=1e-4)
     found = some(intervals.clustered_rate(array(3, 0), array(3, 3), array(30, 70)))
     assert found == pytest.approx(some(intervals.wilson(30, 100)), abs=2e-3)
-    assert intervals.clustered_rate(array(5), array(5), array(10)) == intervals.wilson(10, 10)
+    assert intervals.clustered_rate(array(5), array(5), array(10)) == intervals.wilson(
+        10, 10
+    )
     assert intervals.clustered_rate(array(), array(), array()) is None
     assert intervals.effective_size(array(0), array(2), array(50), 0.25) == 100
     assert intervals.effective_size(array(0.5), array(4), array(1), 0.25) == 1
@@ -58,7 +62,9 @@ def test_rates_over_items_and_clusters() -> None:
     assert half == pytest.approx(intervals.wilson(4.5, 9, intervals.quantile(10, 20)))
     one = array(4, 5), array(5, 5), array(1, 59)
     rate = 299 / 300
-    size = intervals.effective_size(one[0] - rate * 5, one[1], one[2], rate * (1 - rate))
+    size = intervals.effective_size(
+        one[0] - rate * 5, one[1], one[2], rate * (1 - rate)
+    )
     assert size == pytest.approx(300 / 3, rel=0.03)
     many = intervals.effective_size(array(-1, 1), array(2, 2), array(500, 500), 0.5)
     assert many == pytest.approx(1999 / 1.001, rel=0.01)
@@ -67,7 +73,10 @@ def test_rates_over_items_and_clusters() -> None:
 def test_the_bootstrap() -> None:
     """The same every time, of as many items; its percentiles leave out what is undefined."""
     patterns, items = np.eye(3).reshape(3, 1, 3), array(5, 10, 20)
-    first, second = intervals.resample(patterns, items), intervals.resample(patterns, items)
+    first, second = (
+        intervals.resample(patterns, items),
+        intervals.resample(patterns, items),
+    )
     assert (first == second).all()
     assert first.shape == (2000, 1, 3)
     assert (first.sum(axis=(1, 2)) == 35).all()
@@ -76,7 +85,10 @@ def test_the_bootstrap() -> None:
     assert (low, high) == pytest.approx((0.255, 0.345), abs=0.006)
     ones = np.ones(100)
     assert intervals.percentile(ones, ones) is None
-    assert intervals.percentile(np.arange(100.0), np.where(np.arange(100) < 60, 0.0, 1.0)) is None
+    assert (
+        intervals.percentile(np.arange(100.0), np.where(np.arange(100) < 60, 0.0, 1.0))
+        is None
+    )
     low, high = some(
         intervals.percentile(np.arange(100.0), np.where(np.arange(100) < 40, 0.0, 1.0))
     )
@@ -95,7 +107,9 @@ def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
 def test_rogan_and_gladens_estimate_by_hand() -> None:
     """A judge that never errs leaves rate and, almost, interval; (0.4 - 0.2) / 0.7 by hand. One
     barely better than chance, by one label a side, leaves everything open."""
-    found = some(intervals.corrected_rate((30, 100), (100_000, 100_000), (100_000, 100_000)))
+    found = some(
+        intervals.corrected_rate((30, 100), (100_000, 100_000), (100_000, 100_000))
+    )
     assert found.value == pytest.approx(0.3)
     assert found.interval == pytest.approx(intervals.wilson(30, 100), abs=2e-3)
     found = some(intervals.corrected_rate((40, 100), (90, 100), (80, 100)))
@@ -105,13 +119,17 @@ def test_rogan_and_gladens_estimate_by_hand() -> None:
 
 
 @tabled("samples")
-def test_a_judge_that_tells_nothing_apart_corrects_nothing(samples: list[intervals.Count]) -> None:
+def test_a_judge_that_tells_nothing_apart_corrects_nothing(
+    samples: list[intervals.Count],
+) -> None:
     """No labels of one side, or sensitivity + specificity not above 1: undefined."""
     assert intervals.corrected_rate(*samples) is None
 
 
 @given(st.tuples(counts, counts, counts))
-def test_the_estimate_lies_in_its_interval_within_0_and_1(samples: list[intervals.Count]) -> None:
+def test_the_estimate_lies_in_its_interval_within_0_and_1(
+    samples: list[intervals.Count],
+) -> None:
     """For any counts: 0 <= low <= value <= high <= 1."""
     found = intervals.corrected_rate(*samples)
     low, high = some(found.interval) if found else (0.0, 1.0)
@@ -119,7 +137,9 @@ def test_the_estimate_lies_in_its_interval_within_0_and_1(samples: list[interval
 
 
 @tabled("truth", "sensitivity", "specificity")
-def test_the_interval_covers_truth(truth: float, sensitivity: float, specificity: float) -> None:
+def test_the_interval_covers_truth(
+    truth: float, sensitivity: float, specificity: float
+) -> None:
     """1,000 simulated runs, 300 labels each: coverage is 93.5 % at least."""
     random = np.random.default_rng(7)
     called = truth * sensitivity + (1 - truth) * (1 - specificity)
@@ -149,7 +169,10 @@ def test_binomial_chances(trials: int, part: float, share: float) -> None:
     assert intervals.at_most(hits, trials, share) == pytest.approx(
         float(bdtr(hits, trials, share)), rel=1e-7, abs=1e-12
     )
-    assert (intervals.at_most(-1, trials, share), intervals.at_most(trials, trials, share)) == (
+    assert (
+        intervals.at_most(-1, trials, share),
+        intervals.at_most(trials, trials, share),
+    ) == (
         0.0,
         1.0,
     )
@@ -173,8 +196,12 @@ def test_students_quantile(freedom: float) -> None:
 
 def test_a_root_of_what_rises_or_falls() -> None:
     """To the last digit."""
-    assert intervals.root(lambda x: x * x - 2, 0.0, 2.0) == pytest.approx(math.sqrt(2), rel=1e-15)
-    assert intervals.root(lambda x: 2 - x * x, 0.0, 2.0) == pytest.approx(math.sqrt(2), rel=1e-15)
+    assert intervals.root(lambda x: x * x - 2, 0.0, 2.0) == pytest.approx(
+        math.sqrt(2), rel=1e-15
+    )
+    assert intervals.root(lambda x: 2 - x * x, 0.0, 2.0) == pytest.approx(
+        math.sqrt(2), rel=1e-15
+    )
 
 
 def test_kappa_and_ranks_at_their_edges() -> None:
@@ -190,7 +217,9 @@ def test_kappa_and_ranks_at_their_edges() -> None:
     assert agreement.perfect_interval(np.array([[9.0]]), 9) is None
     pairs = [("a", "a"), ("b", "b")] * 20
     low = 1 - intervals.unseen_share(40)
-    assert agreement.cohen_kappa(pairs).interval == pytest.approx(((low - 0.5) / 0.5, 1.0))
+    assert agreement.cohen_kappa(pairs).interval == pytest.approx(
+        ((low - 0.5) / 0.5, 1.0)
+    )
     cells = [(rating, rating - 2) for rating in range(2, 10)] * 5
     tables = count_table.count_patterns([[cell] for cell in cells], (10, 10))
     found = some(agreement.SPEARMAN.estimate(*tables, len(cells)).interval)
@@ -202,25 +231,41 @@ def test_kappa_and_ranks_at_their_edges() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=16, max_size=16))
-def test_rank_correlation_and_weighted_kappa_agree_with_other_libraries(cells: list[int]) -> None:
+def test_rank_correlation_and_weighted_kappa_agree_with_other_libraries(
+    cells: list[int],
+) -> None:
     """Over counts: the same Spearman as scipy's over the items, the same kappa as statsmodels'."""
     table = np.array(cells, dtype=np.float64).reshape(4, 4)
-    first = [row for row in range(4) for column in range(4) for _ in range(int(table[row, column]))]
+    first = [
+        row
+        for row in range(4)
+        for column in range(4)
+        for _ in range(int(table[row, column]))
+    ]
     second = [
-        column for row in range(4) for column in range(4) for _ in range(int(table[row, column]))
+        column
+        for row in range(4)
+        for column in range(4)
+        for _ in range(int(table[row, column]))
     ]
     assume(len(set(first)) > 1 and len(set(second)) > 1)
     top, bottom = agreement.spearman_parts(table)
     assert top / bottom == pytest.approx(spearmanr(first, second).statistic, abs=1e-9)
     top, bottom = agreement.kappa_parts(table)
-    assert top / bottom == pytest.approx(cohens_kappa(table, return_results=False), abs=1e-9)
+    assert top / bottom == pytest.approx(
+        cohens_kappa(table, return_results=False), abs=1e-9
+    )
     top, bottom = agreement.quadratic_kappa_parts(table)
     weighted = cohens_kappa(table, wt="fc", return_results=False)
     assert top / bottom == pytest.approx(weighted, abs=1e-9)
 
 
-@pytest.mark.parametrize("parts", [agreement.quadratic_kappa_parts, agreement.spearman_parts])
-def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Callable[..., Any]) -> None:
+@pytest.mark.parametrize(
+    "parts", [agreement.quadratic_kappa_parts, agreement.spearman_parts]
+)
+def test_the_bound_holds_for_a_judge_that_guesses_some_items(
+    parts: Callable[..., Any],
+) -> None:
     """A judge that guesses as much as the bound leaves open has that coefficient on average."""
     margins = np.array([0.2, 0.5, 0.3])
     share = 0.25
@@ -231,7 +276,9 @@ def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Callable[...
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(labels, labels), min_size=1, max_size=40))
-def test_kappa_has_an_interval_around_one_wherever_it_is_one(pairs: list[tuple[str, str]]) -> None:
+def test_kappa_has_an_interval_around_one_wherever_it_is_one(
+    pairs: list[tuple[str, str]],
+) -> None:
     """A defined kappa of 1 never lacks its interval, and the interval ends at 1."""
     same = [(first, first) for first, _ in pairs]
     if agreement.cohen_kappa(same).value is not None:
@@ -247,16 +294,27 @@ def test_alpha() -> None:
         [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
-    units = [[float(v) for v in unit if v is not None] for unit in zip(*raters, strict=True)]
+    units = [
+        [float(v) for v in unit if v is not None] for unit in zip(*raters, strict=True)
+    ]
     assert agreement.krippendorff_alpha(units).value == pytest.approx(0.849, abs=5e-4)
     named = [[str(v) for v in unit] for unit in units]
     assert agreement.krippendorff_alpha(named).value == pytest.approx(0.743, abs=5e-4)
-    same, mixed = [["a", "a"], ["b", "b"]] * 20, [["a", "b"], ["b", "b"], ["a", "a"]] * 10
-    numbers, spread = [[1.0, 1.0], [5.0, 5.0]] * 20, [[1.0, 2.0], [9.0, 6.0], [3.0, 3.0]] * 10
+    same, mixed = (
+        [["a", "a"], ["b", "b"]] * 20,
+        [["a", "b"], ["b", "b"], ["a", "a"]] * 10,
+    )
+    numbers, spread = (
+        [[1.0, 1.0], [5.0, 5.0]] * 20,
+        [[1.0, 2.0], [9.0, 6.0], [3.0, 3.0]] * 10,
+    )
     low = 1 - 2 * intervals.unseen_share(40)
     assert agreement.krippendorff_alpha(same).interval == pytest.approx((low, 1.0))
     assert agreement.krippendorff_alpha(numbers).interval == pytest.approx((low, 1.0))
-    for open_ in (agreement.krippendorff_alpha(mixed), agreement.krippendorff_alpha(spread)):
+    for open_ in (
+        agreement.krippendorff_alpha(mixed),
+        agreement.krippendorff_alpha(spread),
+    ):
         ends = some(open_.interval)
         assert ends[0] < some(open_.value) < ends[1]
     for alike in ([], [["a"], []], [["a"], ["b"]], [["a", "a"]] * 3):
@@ -269,8 +327,12 @@ def test_alpha() -> None:
 @given(st.lists(st.lists(st.integers(1, 10), min_size=2, max_size=4), max_size=12))
 def test_alpha_of_numbers_does_not_move_with_the_scale(units: list[list[int]]) -> None:
     """Other units and another zero: the same alpha, never above 1."""
-    plain = agreement.krippendorff_alpha([[float(v) for v in unit] for unit in units]).value
-    moved = agreement.krippendorff_alpha([[1000 + 3.0 * v for v in unit] for unit in units]).value
+    plain = agreement.krippendorff_alpha(
+        [[float(v) for v in unit] for unit in units]
+    ).value
+    moved = agreement.krippendorff_alpha(
+        [[1000 + 3.0 * v for v in unit] for unit in units]
+    ).value
     assert (plain is None) == (moved is None)
     if plain is not None:
         assert plain <= 1 + 1e-9
@@ -301,7 +363,9 @@ def one_by_one(whole: CountTable, size: int = 1) -> tuple[CountTable, np.ndarray
     """Return clusters of ``size`` items that all came out alike, and how many there are of each."""
     cells = np.flatnonzero(whole.counts)
     patterns = size * np.eye(9)[cells].reshape(-1, 3, 3)
-    return CountTable(counts=patterns, golds=GRADES, outcomes=GRADES), whole.counts.ravel()[cells]
+    return CountTable(
+        counts=patterns, golds=GRADES, outcomes=GRADES
+    ), whole.counts.ravel()[cells]
 
 
 def interval_of(whole: CountTable, size: int = 1) -> tuple[float, float]:
@@ -329,7 +393,9 @@ def test_j_is_sensitivity_and_specificity_less_one() -> None:
 
 
 @given(hits, hits)
-def test_the_interval_of_items_is_newcombes(right: tuple[int, int], wrong: tuple[int, int]) -> None:
+def test_the_interval_of_items_is_newcombes(
+    right: tuple[int, int], wrong: tuple[int, int]
+) -> None:
     """Newcombe (1998), method 10, but for n - 1 in place of n where a rate is not 0 or 1."""
     low, high = interval_of(judged(right, wrong))
     value = right[0] / right[1] + wrong[0] / wrong[1] - 1
@@ -360,19 +426,24 @@ def test_the_interval_of_j() -> None:
     both[0, 0, 0] = both[0, 1, 1] = 1
     both[1, 0, 1] = both[1, 1, 0] = 1
     clusters = CountTable(counts=both, golds=GRADES, outcomes=GRADES)
-    together = some(count_table.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT))
+    together = some(
+        count_table.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
+    )
     assert together[0] < interval_of(judged((40, 50), (40, 50)))[0] - 0.03
 
 
 def test_pooling_and_correcting_with_j() -> None:
     """Twice the weight, twice the say; each end by that end of J which takes it farther from 0."""
     good, poor = (
-        intervals.Estimate.of(value, (value - 0.1, value + 0.1), 50) for value in (0.9, 0.6)
+        intervals.Estimate.of(value, (value - 0.1, value + 0.1), 50)
+        for value in (0.9, 0.6)
     )
     found = count_table.weighted_mean([(good, 2.0), (poor, 1.0)])
     assert found.value == pytest.approx(0.8)
     assert found.n == 100
-    assert found.interval == pytest.approx((0.8 - math.sqrt(5) / 30, 0.8 + math.sqrt(5) / 30))
+    assert found.interval == pytest.approx(
+        (0.8 - math.sqrt(5) / 30, 0.8 + math.sqrt(5) / 30)
+    )
     assert count_table.weighted_mean([(good, 1.0)]) == good
     assert count_table.weighted_mean([]).value is None
     gain = estimate(0.8, 0.5, 0.9)
@@ -386,7 +457,10 @@ def test_pooling_and_correcting_with_j() -> None:
     # Where J may be 0 the truth may be anything.
     gains = [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)]
     for gain in (*gains, *(replace(one, value=None) for one in gains)):
-        assert count_table.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
+        assert (
+            count_table.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value
+            is None
+        )
 
 
 def estimate(value: float, low: float, high: float) -> intervals.Estimate:
@@ -394,7 +468,9 @@ def estimate(value: float, low: float, high: float) -> intervals.Estimate:
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
-def test_the_figures_hold_the_truth_with_few_labels_and_clusters(correlation: float) -> None:
+def test_the_figures_hold_the_truth_with_few_labels_and_clusters(
+    correlation: float,
+) -> None:
     """30 labels a class, three answers a question: J's low end holds in 95 %, rates in 93 %."""
     one = Situation(judge=(0.9, 0.8), labels=(30, 30), correlation=correlation)
     shares = held(one, 500, np.random.default_rng(SEED))
@@ -431,7 +507,9 @@ def test_intervals_of_small_samples_hold(world: World, n: int, least: float) -> 
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(0, 12), min_size=10, max_size=10).filter(any))
-def test_the_mean_of_ratings_leaves_room_for_what_was_not_seen(counts: list[int]) -> None:
+def test_the_mean_of_ratings_leaves_room_for_what_was_not_seen(
+    counts: list[int],
+) -> None:
     """Its interval holds the mean, stays on the scale, and allows for z² / (n + z²) at each end."""
     table, items = rated(*counts)
     n = items.sum()
@@ -445,7 +523,9 @@ def test_the_mean_of_ratings_leaves_room_for_what_was_not_seen(counts: list[int]
 def test_a_class_of_two_items_is_not_known_by_heart() -> None:
     """Both of two yes found: many may be missed among more; 200 of 200 is known; none has none."""
     shape = np.array([[1, 0, 0], [0, 0, 0]]), np.array([[0, 0, 0], [0, 1, 0]])
-    table = CountTable(counts=np.array(shape, dtype=np.float64), golds=(YES, NO), outcomes=ANSWERS)
+    table = CountTable(
+        counts=np.array(shape, dtype=np.float64), golds=(YES, NO), outcomes=ANSWERS
+    )
     few = class_interval(macro_f1, table, np.array([2.0, 18.0]))
     many = class_interval(macro_f1, table, np.array([200.0, 1800.0]))
     assert few is not None

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
-from evaluators.statistics import betting, paired
-from evaluators.statistics.intervals import UNDEFINED, Z95
-from evaluators.statistics.metrics import USAGE, chance, clustered_mean, is_repeated
-from evaluators.statistics.usage_estimates import UsageMetric
+from qagate.evaluators.statistics import betting, paired
+from qagate.evaluators.statistics.intervals import UNDEFINED, Z95
+from qagate.evaluators.statistics.metrics import (
+    USAGE,
+    chance,
+    clustered_mean,
+    is_repeated,
+)
+from qagate.evaluators.statistics.usage_estimates import UsageMetric
 from tests.benchmarks.coverage import Cell, outcomes, scores
 from tests.support.figures import array, some
 from tests.support.tables import tabled
@@ -33,14 +38,18 @@ def likelihood_score(fixed: int, broke: int, n: int, delta: float) -> float:
         return -sum(count * math.log(max(p, 1e-300)) for count, p in cells if count)
 
     bounds = (max(0.0, -delta), (1 - delta) / 2)
-    share = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-12}).x
+    share = minimize_scalar(
+        loss, bounds=bounds, method="bounded", options={"xatol": 1e-12}
+    ).x
     return (fixed - broke - n * delta) / math.sqrt(n * (2 * share + delta - delta**2))
 
 
 def test_tango_gives_the_published_examples() -> None:
     """Tango (1998), section 6.1: 0 and 1 of 44, 90 %: lower end -0.096; and a run of PropCIs."""
     assert some(paired.tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
-    assert paired.tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
+    assert paired.tango(28, 25, 618, z=Z90) == pytest.approx(
+        (-0.0148, 0.0247), abs=5e-5
+    )
     # All pairs in one direction end at ±1; no pair has no interval.
     assert some(paired.tango(5, 0, 5))[1] == 1
     assert some(paired.tango(0, 5, 5))[0] == -1
@@ -53,7 +62,9 @@ def test_tango_gives_the_published_examples() -> None:
 @pytest.mark.parametrize(
     ("fixed", "broke", "n"), [(3, 5, 40), (12, 2, 50), (1, 9, 30), (40, 31, 400)]
 )
-def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int, n: int) -> None:
+def test_tango_ends_where_the_constrained_likelihood_says(
+    fixed: int, broke: int, n: int
+) -> None:
     """At both ends the score, with its nuisance parameter fitted numerically, is ±1.96."""
     low, high = some(paired.tango(fixed, broke, n))
     assert likelihood_score(fixed, broke, n, low) == pytest.approx(1.96, abs=1e-3)
@@ -62,7 +73,9 @@ def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int
 
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200))
-def test_tango_holds_its_estimate_mirrors_and_moves(fixed: int, broke: int, ties: int) -> None:
+def test_tango_holds_its_estimate_mirrors_and_moves(
+    fixed: int, broke: int, ties: int
+) -> None:
     """Within -1 to 1; swapped data give the mirrored interval; a tie less broken raises it."""
     n = fixed + broke + ties
     assume(n)
@@ -79,7 +92,9 @@ ENDS = st.floats(-1, 1)
 
 
 @given(ENDS, st.floats(0, 1), ENDS)
-def test_the_p_value_belongs_to_the_interval(value: float, reach: float, bound: float) -> None:
+def test_the_p_value_belongs_to_the_interval(
+    value: float, reach: float, bound: float
+) -> None:
     """Below 0.05 exactly where the interval's lower end lies above the bound."""
     low = value - reach
     assume(abs(low - bound) > 1e-9)
@@ -90,14 +105,16 @@ def test_several_gates_and_repeats() -> None:
     """Holm step by step; the p-value of McNemar's score; identical repeats count once."""
     low, _ = some(paired.tango(30, 12, 500))
     score = (30 - 12) / (30 + 12) ** 0.5
-    assert paired.p_value_beyond(18 / 500, low, 0.0) == pytest.approx(2 * norm.sf(score), rel=0.3)
+    assert paired.p_value_beyond(18 / 500, low, 0.0) == pytest.approx(
+        2 * norm.sf(score), rel=0.3
+    )
     assert paired.holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
     assert paired.holm([0.6, 0.9]) == (1.0, 1.0)
     assert paired.holm([]) == ()
     changes = array(*random.Random(1).choices([-1.0, 0.0, 0.0, 1.0], k=500))
-    assert paired.shrink(3 * changes, 3 * abs(changes), array(*[3.0] * 500)) == pytest.approx(
-        1 / 3, abs=2e-3
-    )
+    assert paired.shrink(
+        3 * changes, 3 * abs(changes), array(*[3.0] * 500)
+    ) == pytest.approx(1 / 3, abs=2e-3)
     assert paired.shrink(array(0, 0), array(0, 0), array(3, 3)) == pytest.approx(1 / 3)
 
 
@@ -122,7 +139,9 @@ def test_mcnemar_is_the_binomial_test(fixed: int, broke: int) -> None:
 
 
 @given(COUNTS, COUNTS)
-def test_the_odds_ratio_has_the_exact_interval_of_its_share(fixed: int, broke: int) -> None:
+def test_the_odds_ratio_has_the_exact_interval_of_its_share(
+    fixed: int, broke: int
+) -> None:
     """The odds of Clopper and Pearson's ends; None for infinity."""
     value, low, high = paired.odds_ratio(fixed, broke)
     if not fixed + broke:
@@ -140,7 +159,9 @@ SHARES = st.integers(2, 40).map(lambda hundredths: hundredths / 100)
 
 @settings(max_examples=50)
 @given(st.integers(5, 400), MARGINS, SHARES, st.integers(-9, 9))
-def test_power_is_a_sum_of_tables(n: int, margin: float, discordance: float, tenths: int) -> None:
+def test_power_is_a_sum_of_tables(
+    n: int, margin: float, discordance: float, tenths: int
+) -> None:
     """The benchmark's own enumeration, which scores each table by itself, says the same."""
     difference = discordance * tenths / 10
     rate = 0.5 - difference / 2
@@ -158,7 +179,9 @@ def test_power_is_a_sum_of_tables(n: int, margin: float, discordance: float, ten
 
 
 @tabled("n", "margin", "chance")
-def test_margins_of_the_formula_have_less_power(n: int, margin: float, chance: float) -> None:
+def test_margins_of_the_formula_have_less_power(
+    n: int, margin: float, chance: float
+) -> None:
     """Where z(0.975) + z(0.8) promises 80 % at 10 % discordance, the tables give 54 to 76 %."""
     assert paired.power(n, -margin, 0.1) == pytest.approx(chance, abs=0.005)
 
@@ -175,8 +198,12 @@ def test_power_at_its_edges() -> None:
     assert paired.power(2, -0.95, 1.0, -1.0) == 0
 
 
-@pytest.mark.parametrize(("n", "discordance"), [(29, 0.1), (60, 0.3), (873, 0.1), (4326, 0.2)])
-def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordance: float) -> None:
+@pytest.mark.parametrize(
+    ("n", "discordance"), [(29, 0.1), (60, 0.3), (873, 0.1), (4326, 0.2)]
+)
+def test_the_confirmed_margin_is_the_first_with_eighty_percent(
+    n: int, discordance: float
+) -> None:
     """At it the power is reached, a little below it is not; and no pair confirms nothing."""
     margin = some(paired.confirmed_margin(n, discordance))
     assert (
@@ -188,7 +215,9 @@ def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordan
 
 
 @tabled("bound", "discordance", "difference")
-def test_so_many_pairs_decide(bound: float, discordance: float, difference: float) -> None:
+def test_so_many_pairs_decide(
+    bound: float, discordance: float, difference: float
+) -> None:
     """They have the power, a tenth fewer do not, on whichever side of the bound the truth is."""
     needed = some(paired.pairs_needed(bound, discordance, difference))
     assert paired.power(needed, bound, discordance, difference) >= 0.8
@@ -215,7 +244,10 @@ def test_of_one_try_both_are_the_pass_rate(tries: list[bool]) -> None:
     """More tries make pass@k no smaller and pass^k no larger."""
     rate = sum(tries) / len(tries)
     for sign, order in (("@", 1), ("^", -1)):
-        found = [chance(f"pass{sign}{k}", len(tries), sum(tries)) for k in range(1, len(tries) + 1)]
+        found = [
+            chance(f"pass{sign}{k}", len(tries), sum(tries))
+            for k in range(1, len(tries) + 1)
+        ]
         values = [order * value for value in found if value is not None]
         assert values[0] == pytest.approx(order * rate)
         assert values == sorted(values)
@@ -234,7 +266,9 @@ def test_names(name: str, said: bool) -> None:
     assert is_repeated(name) is said
 
 
-@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=1, max_size=6))
+@given(
+    st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=1, max_size=6)
+)
 def test_a_mean_lies_in_its_interval(clusters: list[list[float]]) -> None:
     """Which stays open even where all values are the same; no values have no mean."""
     found = clustered_mean(clusters)
@@ -263,7 +297,9 @@ def plain(values: list[float], bound: float = 4.0) -> betting.Observations:
 
 
 @given(VALUES, MEANS)
-def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], mean: float) -> None:
+def test_the_capital_is_that_of_the_bets_made_one_by_one(
+    values: list[float], mean: float
+) -> None:
     """An even share on each bet, each multiplied by 1 + bet (value - mean); never below zero."""
     capital = [1 / len(betting.BETS)] * len(betting.BETS)
     expected = []
@@ -273,14 +309,18 @@ def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], me
         assert all(factor > 0 for factor in factors)
         capital = [a * b for a, b in zip(capital, factors, strict=True)]
         expected.append(sum(capital))
-    assert np.exp(betting.log_capital(plain(values), mean)) == pytest.approx(np.array(expected))
+    assert np.exp(betting.log_capital(plain(values), mean)) == pytest.approx(
+        np.array(expected)
+    )
 
 
 @given(
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
     st.lists(st.floats(0.01, 1), min_size=2, max_size=2),
 )
-def test_no_bet_gains_at_the_mean_it_is_against(weights: list[float], sizes: list[float]) -> None:
+def test_no_bet_gains_at_the_mean_it_is_against(
+    weights: list[float], sizes: list[float]
+) -> None:
     """The expected capital after units of one or two values stays 1: a martingale, exactly."""
     values = np.array([-1, -0.25, 0, 0.25, 1]) * 4
     chances = np.array(weights) / sum(weights)
@@ -288,8 +328,12 @@ def test_no_bet_gains_at_the_mean_it_is_against(weights: list[float], sizes: lis
     mean = float(chances @ values)
     if not -0.99 < mean < 0.99:
         return
-    units = [(1, value, p * of_size[0]) for value, p in zip(values, chances, strict=True)]
-    units += [(2, 2 * value, p * of_size[1]) for value, p in zip(values, chances, strict=True)]
+    units = [
+        (1, value, p * of_size[0]) for value, p in zip(values, chances, strict=True)
+    ]
+    units += [
+        (2, 2 * value, p * of_size[1]) for value, p in zip(values, chances, strict=True)
+    ]
     expected = 0.0
     for path in product(units, repeat=2):
         seen = betting.Observations(
@@ -304,7 +348,9 @@ def test_no_bet_gains_at_the_mean_it_is_against(weights: list[float], sizes: lis
 
 
 @given(VALUES, MEANS, st.integers(0, 59), st.floats(0, 4))
-def test_more_adds_evidence(values: list[float], mean: float, place: int, more: float) -> None:
+def test_more_adds_evidence(
+    values: list[float], mean: float, place: int, more: float
+) -> None:
     """So what is unknown, counted as low as it can be, never lets a gate pass that should not."""
     if place < len(values):
         higher = [*values]
@@ -316,7 +362,9 @@ def test_more_adds_evidence(values: list[float], mean: float, place: int, more: 
 
 
 @given(VALUES, MEANS)
-def test_the_interval_holds_the_means_left_undecided(values: list[float], mean: float) -> None:
+def test_the_interval_holds_the_means_left_undecided(
+    values: list[float], mean: float
+) -> None:
     """A mean below its low end is one that the true mean is shown to be above."""
     seen = plain(values)
     if interval := betting.confidence_sequence(seen, seen):  # None is tested below
@@ -332,7 +380,9 @@ def test_what_was_shown_once_stays_shown() -> None:
     good = [1.0] * 60
     assert is_above(plain(good), 0.0)
     assert is_above(plain(good + [-4.0] * 40), 0.0)
-    assert betting.log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(betting.DECISIVE)
+    assert betting.log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(
+        betting.DECISIVE
+    )
     random = np.random.default_rng(20261122)
     values = random.choice(
         [-4.0, -1.0, 0.0, 1.0, 4.0], p=[0.02, 0.08, 0.82, 0.06, 0.02], size=(3000, 400)
@@ -357,7 +407,9 @@ def test_the_first_verdict_counts(
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
-def test_unknown_values_never_change_the_order(values: list[float], data: st.DataObject) -> None:
+def test_unknown_values_never_change_the_order(
+    values: list[float], data: st.DataObject
+) -> None:
     """A verdict with some values unknown is the one that all of them give."""
     unknown = data.draw(st.sets(st.integers(0, 149)))
     low = [-1.0 if place in unknown else one for place, one in enumerate(values)]
@@ -367,7 +419,9 @@ def test_unknown_values_never_change_the_order(values: list[float], data: st.Dat
     assert betting.first_verdict([sides]) in ("", betting.first_verdict([whole]))
 
 
-def test_an_unchanged_share_is_decided_sooner_the_wider_the_margin_and_the_fewer_differ() -> None:
+def test_an_unchanged_share_is_decided_sooner_the_wider_the_margin_and_the_fewer_differ() -> (
+    None
+):
     """Some 380 of 4,326 where a tenth differs; every unit where even all of them show nothing."""
     shares = (0.02, 0.1, 0.2, 0.4)
     units, left = zip(
@@ -398,7 +452,9 @@ def test_values_are_those_of_the_textbook() -> None:
 
 
 @given(figures)
-def test_a_value_lies_in_its_interval_and_among_the_figures(values: list[float]) -> None:
+def test_a_value_lies_in_its_interval_and_among_the_figures(
+    values: list[float],
+) -> None:
     """For all figures; a mean's interval does not reach below 0."""
     for row in (MEDIAN, TAIL, MEAN):
         found = row.estimate(values, alone(values))
@@ -409,13 +465,19 @@ def test_a_value_lies_in_its_interval_and_among_the_figures(values: list[float])
 
 
 @pytest.mark.parametrize(("row", "first"), [(MEDIAN, 6), (TAIL, 72)])
-def test_a_quantile_has_an_interval_if_enough_lie_beyond_it(row: UsageMetric, first: int) -> None:
+def test_a_quantile_has_an_interval_if_enough_lie_beyond_it(
+    row: UsageMetric, first: int
+) -> None:
     """So that its upper end is a value that was seen: from 6 items on, and from 72."""
     for count in (first - 1, first):
         values = [float(one) for one in range(count)]
         assert bool(row.estimate(values, alone(values)).interval) == (count == first)
     share = row.quantile or 0.0
-    assert binom.cdf(first - 1, first, share) >= 0.975 > binom.cdf(first - 2, first - 1, share)
+    assert (
+        binom.cdf(first - 1, first, share)
+        >= 0.975
+        > binom.cdf(first - 2, first - 1, share)
+    )
 
 
 def test_items_that_hang_together_count_as_fewer() -> None:
@@ -427,7 +489,10 @@ def test_items_that_hang_together_count_as_fewer() -> None:
         single, apart = row.estimate(once, alone(once)), row.estimate(four, alone(four))
         together = row.estimate(four, clusters)
         assert None not in (single.interval, apart.interval, together.interval)
-        width = [high - low for low, high in (one.interval or (0, 0) for one in (apart, together))]
+        width = [
+            high - low
+            for low, high in (one.interval or (0, 0) for one in (apart, together))
+        ]
         assert width[1] > 1.5 * width[0]
         low, high = together.interval or (0, 0)
         assert high - low > 0.8 * ((single.high or 0) - (single.low or 0))
@@ -446,21 +511,28 @@ def test_intervals_hold_the_truth() -> None:
         old, new = (np.exp(common + 0.64 * random.normal(size=150)) for _ in range(2))
         for row, true in truth.items():
             now = row.estimate(old.tolist(), alone(old))
-            factor = row.change(old.tolist(), (1.5 * new).tolist(), alone(old), relative=True)
+            factor = row.change(
+                old.tolist(), (1.5 * new).tolist(), alone(old), relative=True
+            )
             held[row.name, "now"] += (now.low or 0) <= true <= (now.high or 0)
             held[row.name, "factor"] += (factor.low or 0) <= 0.5 <= (factor.high or 0)
     assert {key: count for key, count in held.items() if count < 107} == {}
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(st.floats(0.1, 9), st.floats(0.1, 9)), min_size=1, max_size=40))
+@given(
+    st.lists(st.tuples(st.floats(0.1, 9), st.floats(0.1, 9)), min_size=1, max_size=40)
+)
 def test_a_change_is_that_of_the_two_values(pairs: list[tuple[float, float]]) -> None:
     """New - old, or new / old - 1; its interval is finite and comes out the same again."""
     old, new = map(list, zip(*pairs, strict=True))
     for row in (MEDIAN, TAIL, MEAN):
-        before, now = (row.estimate(side, alone(side)).value or 0.0 for side in (old, new))
+        before, now = (
+            row.estimate(side, alone(side)).value or 0.0 for side in (old, new)
+        )
         plain, factor = (
-            row.change(old, new, alone(old), relative=relative) for relative in (False, True)
+            row.change(old, new, alone(old), relative=relative)
+            for relative in (False, True)
         )
         assert plain.value == pytest.approx(now - before)
         assert factor.value == pytest.approx(now / before - 1)
@@ -481,14 +553,19 @@ def test_figures_that_are_all_alike(figure: float) -> None:
     low, high = MEAN.estimate(alike, alone(alike)).interval or (0.0, 0.0)
     assert high - figure == pytest.approx(figure - low)
     assert 1.1 < high / figure < 1.12
-    below, above = MEAN.change(alike, alike, alone(alike), relative=True).interval or (0.0, 0.0)
+    below, above = MEAN.change(alike, alike, alone(alike), relative=True).interval or (
+        0.0,
+        0.0,
+    )
     assert (below, above) == pytest.approx((1 - high / figure, high / figure - 1))
     varied = [*alike, 2 * figure]
     low, high = MEAN.estimate(varied, alone(varied)).interval or (0.0, 0.0)
     assert low < figure < high
 
 
-def test_what_is_infinite_has_no_mean_and_moves_a_quantile_only_if_it_reaches_it() -> None:
+def test_what_is_infinite_has_no_mean_and_moves_a_quantile_only_if_it_reaches_it() -> (
+    None
+):
     """4 of 100 that never came leave the 95th where it is known; 6 do not."""
     for count, known in ((4, True), (6, False)):
         values = [1.0] * (100 - count) + [math.inf] * count

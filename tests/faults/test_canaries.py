@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import PlannedItem, Slice
-from evaluators.core import Outcome, Verdict, Vote
-from evaluators.kinds import kind_of
-from reports.render.outcome_text import LONGEST, qa_property
+from qagate.cases.dataset import PlannedItem, Slice
+from qagate.evaluators.core import Outcome, Verdict, Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.render.outcome_text import LONGEST, qa_property
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
 from tests.support.projects import Project
@@ -47,7 +47,9 @@ def judge(seen: Seen) -> Answer:
     key = seen.headers.get("authorization", "nobody")
     if seen.tool is None:
         return reply(seen, f"no JSON for {key}")
-    return plausible(lambda asked, name, schema: key if name == "reason" else "CORRECT")(seen)
+    return plausible(
+        lambda asked, name, schema: key if name == "reason" else "CORRECT"
+    )(seen)
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def told(project: Project) -> Project:
     """Return a project with an answering model, a judge, a metric, and tests of the user's own."""
     project.dataset("capital", {"en": [None] * 6}, YAML)
     lines = (project.path / "qa/capital/en.jsonl").read_text(encoding="utf-8")
-    given = lines.replace('"question":', '"context": "Sofia is the capital.", "question":')
+    given = lines.replace(
+        '"question":', '"context": "Sofia is the capital.", "question":'
+    )
     project.write("qa/capital/en.jsonl", given)
     project.write("qa/capital/answer.en.yaml", PROMPT)
     project.write("qa/test_own.py", OWN_TESTS)
@@ -70,12 +74,16 @@ def run(project: Project, *arguments: str) -> "subprocess.CompletedProcess[bytes
     for name in (IN_DOTENV, "OPENAI_API_KEY"):
         environ.pop(name, None)
     command = [sys.executable, "-m", "pytest", *LOUD, *arguments, "qa"]
-    return subprocess.run(command, cwd=project.path, env=environ, capture_output=True, check=False)
+    return subprocess.run(
+        command, cwd=project.path, env=environ, capture_output=True, check=False
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str, ...]) -> None:
+def test_no_channel_of_a_loud_run_holds_a_key(
+    told: Project, workers: tuple[str, ...]
+) -> None:
     """Keys from four places, echoed in answers, errors, verdicts and metrics (F23)."""
     got: set[str] = set()
 
@@ -110,7 +118,9 @@ def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str,
 
 
 KEY = "sk-CANARY0123456789abcdef"
-SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
+SLICE = Slice(
+    dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv")
+)
 
 
 def test_votes_and_metadata_are_masked_and_cut() -> None:
@@ -118,8 +128,13 @@ def test_votes_and_metadata_are_masked_and_cut() -> None:
     case = replace(make_case(1), metadata={"note": [f"see {KEY}"], KEY: {"deep": KEY}})
     vote = Vote(judge="j", grade="CORRECT", reason=f"{KEY} {'z' * 50_000}")
     outcome = Outcome(
-        key="k", state="passed", answer="a", verdict=Verdict(grade="CORRECT", votes=(vote,))
+        key="k",
+        state="passed",
+        answer="a",
+        verdict=Verdict(grade="CORRECT", votes=(vote,)),
     )
-    written = qa_property(PlannedItem(key="k", slice=SLICE, case=case, repeat=1), outcome)
+    written = qa_property(
+        PlannedItem(key="k", slice=SLICE, case=case, repeat=1), outcome
+    )
     assert "CANARY" not in written
     assert len(json.loads(written)["votes"][0]["reason"]) < LONGEST + 100

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import UsageError
-from evaluators.ledger import Ledger
-from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
-from evaluators.text import canonical
-from reports.render import words
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
+from qagate.evaluators.text import canonical
+from qagate.reports.render import words
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
@@ -25,7 +25,9 @@ SECRET = "canary-" + "0123456789abcdef" * 3
 
 
 def bad(seen: Seen) -> Answer:
-    return plausible(lambda asked, name, schema: "INCORRECT" if name == "grade" else "wrong")(seen)
+    return plausible(
+        lambda asked, name, schema: "INCORRECT" if name == "grade" else "wrong"
+    )(seen)
 
 
 @pytest.fixture
@@ -46,7 +48,10 @@ def command(*words: str | Path) -> int:
 def forged(project: Project) -> Path:
     """Return what the default ledger holds, with every grade made CORRECT and sealed anew."""
     exported, made = project.path / "ledger.jsonl", project.path / "forged.jsonl"
-    assert command("export", exported, "--ledger", project.path / ".qa" / "ledger.sqlite3") == 0
+    assert (
+        command("export", exported, "--ledger", project.path / ".qa" / "ledger.sqlite3")
+        == 0
+    )
     lines = []
     for line in exported.read_text("utf-8").splitlines():
         row = json.loads(line.replace("INCORRECT", "CORRECT"))
@@ -69,7 +74,9 @@ def shown(project: Project, result: pytest.RunResult) -> list[str]:
     return [" ".join(text.split()) for text in (result.stdout.str(), *files)]
 
 
-def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopback) -> None:
+def test_forged_rows_are_named_in_every_report(
+    capital: Project, server: Loopback
+) -> None:
     """Imported replies turn FAIL into PASS without a request; terminal, summary and page say so."""
     first = capital.run_in_process(*specs(server.url), "qa")
     assert first.ret == 1
@@ -77,12 +84,18 @@ def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopbac
     assert command("import", forged(capital), "--ledger", capital.path / "led2") == 0
     result = capital.run_in_process(*specs(server.url), "--ledger", "led2", "qa")
     assert (result.ret, server.count) == (0, 2 * ITEMS)
-    said = "rest on replies of earlier runs (6 answers, 6 judgements), 6 of them imported"
+    said = (
+        "rest on replies of earlier runs (6 answers, 6 judgements), 6 of them imported"
+    )
     assert all(said in text for text in shown(capital, result))
-    assert said in plain(capital.run_in_process(*specs(server.url), "--ledger", "led2", "-q", "qa"))
+    assert said in plain(
+        capital.run_in_process(*specs(server.url), "--ledger", "led2", "-q", "qa")
+    )
 
 
-def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopback) -> None:
+def test_replies_of_an_earlier_run_are_counted(
+    capital: Project, server: Loopback
+) -> None:
     """The second run says where its verdicts are from, run.json differs in its run block alone;
     where another model says the same only the judge's replies are old."""
     capital.run_in_process(*specs(server.url), "qa")
@@ -100,11 +113,16 @@ def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopbac
     ]
     capital.run_in_process(*specs(server.url, "m2"), "qa")
     said = " ".join(capital.text("summary.md").split())
-    assert "6 of 6 verdicts rest on replies of earlier runs (0 answers, 6 judgements)" in said
+    assert (
+        "6 of 6 verdicts rest on replies of earlier runs (0 answers, 6 judgements)"
+        in said
+    )
 
 
 @pytest.mark.parametrize("kind", ["request", "text"])
-def test_a_damaged_prompt_changes_nothing(capital: Project, server: Loopback, kind: str) -> None:
+def test_a_damaged_prompt_changes_nothing(
+    capital: Project, server: Loopback, kind: str
+) -> None:
     """The same exit code, records and requests; the transcripts say "not kept (damaged)"."""
     first = capital.run_in_process(*specs(server.url), "qa")
     records = capital.report()["records"]
@@ -117,7 +135,9 @@ def test_a_damaged_prompt_changes_nothing(capital: Project, server: Loopback, ki
     assert "not kept (damaged)" in capital.text("report.html")
 
 
-def test_forged_rows_are_set_aside(capital: Project, server: Loopback, monkeypatch: Patch) -> None:
+def test_forged_rows_are_set_aside(
+    capital: Project, server: Loopback, monkeypatch: Patch
+) -> None:
     """Neither an import brings them in nor is a row of the file used: all is asked again."""
     monkeypatch.setenv(VARIABLE, SECRET)
     capital.run_in_process(*specs(server.url), "qa")
@@ -136,7 +156,9 @@ def test_forged_rows_are_set_aside(capital: Project, server: Loopback, monkeypat
     assert "replies of earlier runs" not in result.stdout.str()
 
 
-def test_a_replay_does_not_use_unsigned_rows(tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_replay_does_not_use_unsigned_rows(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """They are as good as absent, and said; without the secret signed rows are read too."""
     fill(tmp_path / "plain", 1)
     monkeypatch.setenv(VARIABLE, SECRET)
@@ -151,7 +173,9 @@ def test_a_replay_does_not_use_unsigned_rows(tmp_path: Path, monkeypatch: Patch)
 
 
 @tabled("statement")
-def test_a_signature_binds_every_column(tmp_path: Path, monkeypatch: Patch, statement: str) -> None:
+def test_a_signature_binds_every_column(
+    tmp_path: Path, monkeypatch: Patch, statement: str
+) -> None:
     """Time, model, key and reply: no signature holds for a row that it was not made for."""
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
@@ -159,7 +183,9 @@ def test_a_signature_binds_every_column(tmp_path: Path, monkeypatch: Patch, stat
     change(tmp_path / "l", statement.format(moved=moved))
     with Ledger(tmp_path / "l") as ledger:
         assert ledger.get("k" if "'k'" in statement else key_of(0)) is None
-        assert ledger.notes == ("1 unsigned row of the ledger set aside and asked again",)
+        assert ledger.notes == (
+            "1 unsigned row of the ledger set aside and asked again",
+        )
         put(ledger, [row_of(0)])
         assert ledger.get(key_of(0)) == reply_of(0)
 
@@ -172,12 +198,16 @@ def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: Patch) -> None
     broken = StoredRow(key_of(0), 1, 0.0, b"", "{}", "")  # type: ignore[arg-type]
     with pytest.raises(TypeError) as raised:
         Signer().signed(broken)
-    frames = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
+    frames = traceback.TracebackException.from_exception(
+        raised.value, capture_locals=True
+    )
     assert SECRET not in "".join(frames.format())
 
 
 @pytest.mark.parametrize("secret", ["", "short", "x" * 31])
-def test_a_secret_to_be_guessed_is_refused(tmp_path: Path, monkeypatch: Patch, secret: str) -> None:
+def test_a_secret_to_be_guessed_is_refused(
+    tmp_path: Path, monkeypatch: Patch, secret: str
+) -> None:
     """An empty variable too: a job whose secret is missing must not take every row."""
     monkeypatch.setenv(VARIABLE, secret)
     with pytest.raises(UsageError, match="at least 32 characters are needed") as raised:
@@ -185,13 +215,17 @@ def test_a_secret_to_be_guessed_is_refused(tmp_path: Path, monkeypatch: Patch, s
     assert "short" not in str(raised.value).partition("too short")[2]
 
 
-def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopback) -> None:
+def test_a_release_is_asked_anew_under_its_name(
+    capital: Project, server: Loopback
+) -> None:
     """--fresh uses no reply that came before it; the same name resumes, and loses nothing."""
     capital.run_in_process(*specs(server.url), "qa")
     result = capital.run_in_process(*specs(server.url), "--fresh", "v2.0", "qa")
     assert server.count == 4 * ITEMS
     assert "replies of earlier runs" not in result.stdout.str()
-    planned = capital.run_in_process(*specs(server.url), "--fresh", "v2.0", "--dry-run", "qa")
+    planned = capital.run_in_process(
+        *specs(server.url), "--fresh", "v2.0", "--dry-run", "qa"
+    )
     planned.stdout.fnmatch_lines(["*12 of them recorded (free)*"])
     for fresh in ((), ("--fresh", "v2.0"), ("--fresh", "v2.0", "--replay")):
         capital.run_in_process(*specs(server.url), *fresh, "qa")
@@ -223,7 +257,9 @@ def test_a_mark_of_import_goes_with_its_row(tmp_path: Path, capsys: Captured) ->
     assert ask(path, "SELECT count(*) FROM imported") == 0
 
 
-def test_an_import_needs_signatures(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
+def test_an_import_needs_signatures(
+    tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
     """Each such line is named; a ledger's own unsigned rows are counted by stats."""
     exported = tmp_path / "rows.jsonl"
     fill(tmp_path / "l", 2)
@@ -233,14 +269,19 @@ def test_an_import_needs_signatures(tmp_path: Path, monkeypatch: Patch, capsys: 
     err = capsys.readouterr().err
     assert f"{exported}:1: unsigned: it was not written with this {VARIABLE}" in err
     assert command("stats", "--ledger", tmp_path / "l") == 0
-    assert "2 unsigned rows: the next run sets aside what it needs" in capsys.readouterr().out
+    assert (
+        "2 unsigned rows: the next run sets aside what it needs"
+        in capsys.readouterr().out
+    )
     fill(tmp_path / "signed", 2)
     command("export", exported, "--ledger", tmp_path / "signed")
     assert command("import", exported, "--ledger", tmp_path / "m") == 0
 
 
 @tabled("run", "said")
-def test_where_verdicts_come_from_is_said_of_any_run(run: dict[str, object], said: str) -> None:
+def test_where_verdicts_come_from_is_said_of_any_run(
+    run: dict[str, object], said: str
+) -> None:
     """Of merged shards together; a block that is not what was written says nothing."""
     assert words.origin(run) == said
     odd = {"verdicts": "9", "earlier": -1, "imported": 10**4000}

@@ -14,23 +14,34 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import Outcome
-from evaluators.models import connect
-from evaluators.runtime import server as runtime_server
-from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.runtime.outcomes import Status
-from evaluators.text import PLACEHOLDER, Key
-from reports.__main__ import main
+from qagate.evaluators.core import Outcome
+from qagate.evaluators.models import connect
+from qagate.evaluators.runtime import server as runtime_server
+from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
+from qagate.evaluators.runtime.outcomes import Status
+from qagate.evaluators.text import PLACEHOLDER, Key
+from qagate.reports.__main__ import main
 from tests.support.engine_bench import Bench, prompted
 from tests.support.fixtures import Patch
-from tests.support.loopback import Answer, Handler, Loopback, Seen, good, loopback, plausible, reply
+from tests.support.loopback import (
+    Answer,
+    Handler,
+    Loopback,
+    Seen,
+    good,
+    loopback,
+    plausible,
+    reply,
+)
 from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_of, two
 from tests.support.projects import Project
 from tests.support.tables import kept, tabled
 
 pytestmark = pytest.mark.untraced
 NO_KEY, QUOTA = "No connected db.", "insufficient_quota"
-NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
+NO_MODEL = (
+    "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
+)
 
 
 def right(seen: Seen) -> Answer:
@@ -52,7 +63,11 @@ def asked(
         model = connect(spec_of(provider, server), Key(SECRET))
         tasks = [prompted(number, model) for number in range(count)]
         bench = Bench(folder, tasks, CallSettings(**settings))
-        return bench.run(window=count, models=[model], first=first), bench.engine.status, server
+        return (
+            bench.run(window=count, models=[model], first=first),
+            bench.engine.status,
+            server,
+        )
 
 
 def number_of(seen: Seen) -> int:
@@ -65,9 +80,17 @@ def states(outcomes: dict[str, Outcome]) -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("provider", "words"),
-    list(zip(PROVIDERS, (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"), strict=True)),
+    list(
+        zip(
+            PROVIDERS,
+            (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"),
+            strict=True,
+        )
+    ),
 )
-def test_first_calls_refused_alike_stop_the_run(tmp_path: Path, provider: str, words: str) -> None:
+def test_first_calls_refused_alike_stop_the_run(
+    tmp_path: Path, provider: str, words: str
+) -> None:
     """Seven requests from all over the plan; the reason names key, model and URL (F12, F13)."""
     seen: list[Seen] = []
 
@@ -84,12 +107,16 @@ def test_first_calls_refused_alike_stop_the_run(tmp_path: Path, provider: str, w
     (reason,) = status.stops.values()
     assert words.format(7) in reason
     assert "check the API key, the model's name and the URL (127.0.0.1:" in reason
-    assert {one.message for one in outcomes.values() if one.state == "missing"} == {reason}
+    assert {one.message for one in outcomes.values() if one.state == "missing"} == {
+        reason
+    }
 
 
 @both
 @pytest.mark.parametrize("status", [400, 401, 403])
-def test_a_server_that_got_no_key_is_told(tmp_path: Path, provider: str, status: int) -> None:
+def test_a_server_that_got_no_key_is_told(
+    tmp_path: Path, provider: str, status: int
+) -> None:
     """The option that names one is written out; nobody is told to check a key."""
 
     def refuse(seen: Seen) -> Answer:
@@ -102,7 +129,9 @@ def test_a_server_that_got_no_key_is_told(tmp_path: Path, provider: str, status:
         bench.run(window=24, models=[model], first=4)
     (reason,) = bench.engine.status.stops.values()
     host = server.url.partition("//")[2]
-    assert f"no key was sent to {host}; if it wants one: --key-env http://{host}" in reason
+    assert (
+        f"no key was sent to {host}; if it wants one: --key-env http://{host}" in reason
+    )
     assert "check the API key" not in reason
 
 
@@ -114,7 +143,11 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
         number = number_of(seen)
         if number < 3:
             return Answer(status=400, body=error_body(words[number]))
-        return Answer(status=400, body=error_body(NO_KEY)) if number % 4 == 0 else right(seen)
+        return (
+            Answer(status=400, body=error_body(NO_KEY))
+            if number % 4 == 0
+            else right(seen)
+        )
 
     outcomes, status, server = asked(tmp_path, handle, 40)
     assert states(outcomes) == {"error": 3 + 9, "passed": 28}
@@ -122,7 +155,9 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
 
 
 @tabled("words", "first", "kind")
-def test_early_refusals_are_their_items(tmp_path: Path, words: str, first: int, kind: str) -> None:
+def test_early_refusals_are_their_items(
+    tmp_path: Path, words: str, first: int, kind: str
+) -> None:
     """Other places of the plan are tried; a content filter never speaks of the key (F12)."""
 
     def handle(seen: Seen) -> Answer:
@@ -132,13 +167,18 @@ def test_early_refusals_are_their_items(tmp_path: Path, words: str, first: int, 
 
     outcomes, status, server = asked(tmp_path, handle, 240)
     assert (server.count, status.stops) == (240, {})
-    assert states(outcomes) == {"error": first * 9 // 10, "passed": 240 - first * 9 // 10}
+    assert states(outcomes) == {
+        "error": first * 9 // 10,
+        "passed": 240 - first * 9 // 10,
+    }
     assert {one.kind for one in outcomes.values() if one.state == "error"} == {kind}
 
 
 @pytest.mark.parametrize("status", [307, 401, 402, 403, 404])
 @pytest.mark.parametrize("in_a_row", [2, 3])
-def test_a_stray_status_of_a_model_that_answers(tmp_path: Path, status: int, in_a_row: int) -> None:
+def test_a_stray_status_of_a_model_that_answers(
+    tmp_path: Path, status: int, in_a_row: int
+) -> None:
     """It is its item's error; three without a success between them end the run."""
     seen: list[Seen] = []
 
@@ -159,7 +199,9 @@ def test_a_stray_status_of_a_model_that_answers(tmp_path: Path, status: int, in_
 
 @both
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, status: int) -> None:
+def test_a_server_that_wants_no_retry_gets_none(
+    tmp_path: Path, provider: str, status: int
+) -> None:
     """``x-should-retry: false`` makes a failure final; ``true`` changes nothing (R6)."""
     headers = {"x-should-retry": "false"}
 
@@ -185,15 +227,28 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with loopback(handler=plausible()) as upstream:
-        (folder / "config.yaml").write_text(PROXY.format(upstream.url, MASTER), encoding="utf-8")
-        words = ("litellm", "--config", "config.yaml", "--host", "127.0.0.1", "--port", f"{port}")
+        (folder / "config.yaml").write_text(
+            PROXY.format(upstream.url, MASTER), encoding="utf-8"
+        )
+        words = (
+            "litellm",
+            "--config",
+            "config.yaml",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            f"{port}",
+        )
         at_home = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
         quiet = subprocess.DEVNULL
         with subprocess.Popen(
             words, cwd=folder, env=os.environ | at_home, stdout=quiet, stderr=quiet
         ) as process:
             for _ in range(120):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                with (
+                    contextlib.suppress(OSError),
+                    socket.create_connection(("127.0.0.1", port)),
+                ):
                     break
                 time.sleep(0.5)
             yield f"http://127.0.0.1:{port}"
@@ -201,18 +256,28 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("litellm"), reason="needs pip install 'litellm[proxy]'")
+@pytest.mark.skipif(
+    not shutil.which("litellm"), reason="needs pip install 'litellm[proxy]'"
+)
 @both
-def test_proxy_with_a_key(project: Project, monkeypatch: Patch, proxy: str, provider: str) -> None:
+def test_proxy_with_a_key(
+    project: Project, monkeypatch: Patch, proxy: str, provider: str
+) -> None:
     """Without its key named: the option to give; with a wrong one: what to check; else graded."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "sk-of-the-provider-0123456789")
     project.asked(3)
-    name, url = ("anthropic-m", proxy) if provider == "anthropic" else ("openai-m", f"{proxy}/v1")
+    name, url = (
+        ("anthropic-m", proxy)
+        if provider == "anthropic"
+        else ("openai-m", f"{proxy}/v1")
+    )
     spec = f"{provider}:{name}@{url}"
     named = ("qa/capital", "--allow-self-judge", f"--model={spec}", f"--judge={spec}")
     last = project.run_in_process(*named).outlines[-1]
-    assert f"no key was sent to {proxy[7:]}; if it wants one: --key-env {url}=NAME" in last
+    assert (
+        f"no key was sent to {proxy[7:]}; if it wants one: --key-env {url}=NAME" in last
+    )
     assert "check the API key" not in last
     monkeypatch.setenv("GATEWAY", "sk-wrong-0123456789abcdef")
     last = project.run_in_process(*named, f"--key-env={url}=GATEWAY").outlines[-1]
@@ -221,7 +286,9 @@ def test_proxy_with_a_key(project: Project, monkeypatch: Patch, proxy: str, prov
     monkeypatch.setenv("GATEWAY", MASTER)
     done = project.run_in_process(*named, f"--key-env={url}=GATEWAY")
     assert done.ret == 0, done.stdout.str()
-    entry = f"provider: {provider}, model: {name}, base_url: '{url}', api_key_env: GATEWAY"
+    entry = (
+        f"provider: {provider}, model: {name}, base_url: '{url}', api_key_env: GATEWAY"
+    )
     project.write("house.yaml", f"house: {{{entry}}}\n")
     words = ("--model=house", "--judge=house", "--models=house.yaml", "--fresh=again")
     assert project.run_in_process(*named[:2], *words).ret == 0
@@ -246,7 +313,9 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
     def handle(seen: Seen) -> Answer:
         return Answer(body=BROKEN[number_of(seen)])
 
-    outcomes, status, server = asked(tmp_path, handle, count, provider, first=count, retry=OFTEN)
+    outcomes, status, server = asked(
+        tmp_path, handle, count, provider, first=count, retry=OFTEN
+    )
     assert states(outcomes) == {"error": count}
     kinds = Counter(one.kind for one in outcomes.values())
     assert kinds == {"bad_body": count - 1, "error_body": 1}
@@ -257,20 +326,33 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
 @two
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [(401, "", "auth"), (403, "", "auth"), (404, "", "not_found"), (429, QUOTA, "quota")],
+    [
+        (401, "", "auth"),
+        (403, "", "auth"),
+        (404, "", "not_found"),
+        (429, QUOTA, "quota"),
+    ],
 )
-def test_what_stops_a_run(tmp_path: Path, provider: str, status: int, code: str, kind: str) -> None:
+def test_what_stops_a_run(
+    tmp_path: Path, provider: str, status: int, code: str, kind: str
+) -> None:
     """One request tells it: one ERROR, the rest MISSING for the same reason (F13)."""
     answer = Answer(status=status, body=error_body("no", code=code))
-    outcomes, ended, server = asked(tmp_path, lambda seen: answer, 100, provider, first=100)
+    outcomes, ended, server = asked(
+        tmp_path, lambda seen: answer, 100, provider, first=100
+    )
     assert (server.count, states(outcomes)) == (1, {"error": 1, "missing": 99})
     assert {one.kind for one in outcomes.values()} == {*ended.stops} == {kind}
 
 
 @two
-def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provider: str) -> None:
+def test_a_context_that_is_too_long_is_that_item_s_error(
+    tmp_path: Path, provider: str
+) -> None:
     """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded (F14)."""
-    body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
+    body = error_body(
+        "prompt is too long: 9 tokens > 8", code="context_length_exceeded"
+    )
 
     def handle(seen: Seen) -> Answer:
         return right(seen) if number_of(seen) % 20 else Answer(status=400, body=body)
@@ -290,7 +372,12 @@ def capitals(project: Project) -> Project:
 
 
 def options(answers: str, judges: str = "") -> tuple[str, ...]:
-    return ("--model", f"openai:m@{answers}/v1", "--judge", f"openai:j@{judges or answers}/v1")
+    return (
+        "--model",
+        f"openai:m@{answers}/v1",
+        "--judge",
+        f"openai:j@{judges or answers}/v1",
+    )
 
 
 def refusing(status: int, words: str) -> Handler:
@@ -309,7 +396,9 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 @tabled("status", "words", "requests")
-def test_wrong_key(capitals: Project, status: int, words: str, requests: int, workers: int) -> None:
+def test_wrong_key(
+    capitals: Project, status: int, words: str, requests: int, workers: int
+) -> None:
     """The words of the server stand in the last line; nobody is asked in vain."""
     with loopback(handler=refusing(status, words)) as server:
         result = capitals.run_with(workers, *options(server.url), "qa")
@@ -336,7 +425,10 @@ def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: Patch) -> N
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_judge_with_a_wrong_key(capitals: Project, workers: int) -> None:
     """Answers alone are no grade: the same end, for the judge's key; so says ``qagate gate``."""
-    with loopback(handler=good) as one, loopback(handler=refusing(401, "wrong key")) as two:
+    with (
+        loopback(handler=good) as one,
+        loopback(handler=refusing(401, "wrong key")) as two,
+    ):
         result = capitals.run_with(workers, *options(one.url, two.url), "qa")
     check_end(capitals, result, "openai:j@")
     assert main(["gate", str(capitals.out)]) == 4
@@ -348,10 +440,16 @@ def test_a_run_that_graded_something_is_inconclusive(capitals: Project) -> None:
 
     def handle(one: Seen) -> Answer:
         seen.append(one)
-        return good(one) if len(seen) <= 10 else Answer(status=402, body=error_body("used up"))
+        return (
+            good(one)
+            if len(seen) <= 10
+            else Answer(status=402, body=error_body("used up"))
+        )
 
     with loopback(handler=handle) as server:
-        result = capitals.run_in_process(*options(server.url), "--concurrency", "1", "qa")
+        result = capitals.run_in_process(
+            *options(server.url), "--concurrency", "1", "qa"
+        )
     assert result.ret == 6
     assert "passed" in {record["outcome"] for record in capitals.records()}
 

@@ -13,35 +13,52 @@ from typing import Any
 
 import pytest
 
-from cases.check.item_checks import LOOKED_AT, read_subject
-from cases.config import load_dataset, load_gates
-from cases.loading import load_cases
-from cases.review.reviews import check_rows, load_adjudications, load_issued, read_rows
-from cases.review.sheet import load_criteria
-from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
-from evaluators.core import Ask, Case, UsageError, Verdict
-from evaluators.models.catalogue import load_catalogue
-from evaluators.rubric import load_prompt, load_rubric
-from evaluators.runtime.engine import Task
-from evaluators.text import MAX_ANSWER_BYTES, harmless, travelling
-from reports.__main__ import main
-from reports.review.human_review import load_ratings
+from qagate.cases.check.item_checks import LOOKED_AT, read_subject
+from qagate.cases.config import load_dataset, load_gates
+from qagate.cases.loading import load_cases
+from qagate.cases.review.reviews import (
+    check_rows,
+    load_adjudications,
+    load_issued,
+    read_rows,
+)
+from qagate.cases.review.sheet import load_criteria
+from qagate.cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
+from qagate.evaluators.core import Ask, Case, UsageError, Verdict
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.rubric import load_prompt, load_rubric
+from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.text import MAX_ANSWER_BYTES, harmless, travelling
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import load_ratings
 from tests.support.declaring import made
 from tests.support.engine_bench import Bench
 from tests.support.fixtures import Captured
-from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.scripted import make_case
 from tests.support.tables import kept
 
-FORGED = "x\n::error file=a.py,line=1::forged\n##[error]forged\x1b]0;PWNED\x07\x1b[2J\u202e"
+FORGED = (
+    "x\n::error file=a.py,line=1::forged\n##[error]forged\x1b]0;PWNED\x07\x1b[2J\u202e"
+)
 Change = Callable[[Any], object]
 
 
-def altered(folder: Path, *, run: Change | None = None, record: Change | None = None) -> Path:
+def altered(
+    folder: Path, *, run: Change | None = None, record: Change | None = None
+) -> Path:
     """Return the folder of a run in which somebody changed values, with its checksum made anew."""
     path = written(run_of(answered("ci"), facts_dataset(graded_slice("en"))), folder)
     items, whole = path / "records.jsonl", path / "run.json"
-    lines = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()
+    ]
     if record:
         record(lines[0])
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -76,11 +93,17 @@ RECORDS: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("command", ["render", "gate", "merge"])
-@pytest.mark.parametrize("name", [*(f"run {n}" for n in RUNS), *(f"record {n}" for n in RECORDS)])
-def test_wrong_values_are_a_line(command: str, name: str, tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    "name", [*(f"run {n}" for n in RUNS), *(f"record {n}" for n in RECORDS)]
+)
+def test_wrong_values_are_a_line(
+    command: str, name: str, tmp_path: Path, capsys: Captured
+) -> None:
     """Exit 4, the file named, nothing of the value in the log but what is harmless there."""
     where, _, which = name.partition(" ")
-    folder = altered(tmp_path / "run", **{where: {"run": RUNS, "record": RECORDS}[where][which]})
+    folder = altered(
+        tmp_path / "run", **{where: {"run": RUNS, "record": RECORDS}[where][which]}
+    )
     assert main([command, str(folder), "--to", str(tmp_path / "out")]) == 4
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
@@ -88,7 +111,9 @@ def test_wrong_values_are_a_line(command: str, name: str, tmp_path: Path, capsys
     assert err.strip() == harmless(err.strip())
 
 
-def test_free_texts_of_a_run_cannot_command_a_log(tmp_path: Path, capsys: Captured) -> None:
+def test_free_texts_of_a_run_cannot_command_a_log(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """What may be any text, as a model's name, stands on one line and moves no cursor (F22)."""
 
     def change(run: dict[str, Any]) -> None:
@@ -116,7 +141,23 @@ VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 10**30, 0.5, "", FORGED, GATES_LINE, "x" * 9),
     *([], {}, [None], {"a": None}, ["a"]),
 )
-PIECES = ("\0", "\n", '"', "'", ",", ";", ": ", "- ", "{", "[", "]", "}", "\ud800", FORGED, "1e999")
+PIECES = (
+    "\0",
+    "\n",
+    '"',
+    "'",
+    ",",
+    ";",
+    ": ",
+    "- ",
+    "{",
+    "[",
+    "]",
+    "}",
+    "\ud800",
+    FORGED,
+    "1e999",
+)
 
 
 def mutated_value(value: Any, random_: random.Random) -> Any:
@@ -132,7 +173,11 @@ def mutated_value(value: Any, random_: random.Random) -> Any:
         place = random_.randrange(len(value))
         if random_.random() < 0.1:
             return value + value[place:]
-        return [*value[:place], mutated_value(value[place], random_), *value[place + 1 :]]
+        return [
+            *value[:place],
+            mutated_value(value[place], random_),
+            *value[place + 1 :],
+        ]
     return random_.choice(VALUES)
 
 
@@ -183,7 +228,9 @@ def check_run(folder: Path, seed: int, what: str, capsys: Captured) -> None:
         value["records"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (run / "run.json").write_text(json.dumps(value), encoding="utf-8")
     places = {"RUN": run, "OLD": old, "OUT": folder / "out"}
-    code = main([str(places.get(word, word)) for word in random_.choice(COMMANDS).split()])
+    code = main(
+        [str(places.get(word, word)) for word in random_.choice(COMMANDS).split()]
+    )
     out, err = capsys.readouterr()
     assert code in (0, 1, 4, 6)
     if code == 4:
@@ -249,16 +296,23 @@ def seeds(what: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("what", "some"), [one for what in ("run.json", "records.jsonl") for one in seeds(what)]
+    ("what", "some"),
+    [one for what in ("run.json", "records.jsonl") for one in seeds(what)],
 )
-def test_a_run_is_read_or_refused(tmp_path: Path, capsys: Captured, what: str, some: range) -> None:
+def test_a_run_is_read_or_refused(
+    tmp_path: Path, capsys: Captured, what: str, some: range
+) -> None:
     """Every command: an exit code of its own, one line for a 4, no line that steers a log (S5)."""
     for seed in some:
         check_run(tmp_path, seed, what, capsys)
 
 
-@pytest.mark.parametrize(("name", "some"), [one for name in FILES for one in seeds(name)])
-def test_a_file_that_is_damaged_is_read_or_refused(tmp_path: Path, name: str, some: range) -> None:
+@pytest.mark.parametrize(
+    ("name", "some"), [one for name in FILES for one in seeds(name)]
+)
+def test_a_file_that_is_damaged_is_read_or_refused(
+    tmp_path: Path, name: str, some: range
+) -> None:
     """Nothing but a UsageError comes out of a loader, for any file."""
     for seed in some:
         check_file(tmp_path, seed, name)
@@ -292,13 +346,19 @@ def yaml(size: int) -> str:
     return "- {question: q, context: c, expected: e}\n" * (size // 41)
 
 
-@pytest.mark.parametrize(("name", "most"), [("a.csv", MAX_BYTES), ("a.yaml", MAX_YAML_BYTES)])
-def test_a_file_of_too_many_bytes_is_not_opened(tmp_path: Path, name: str, most: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "most"), [("a.csv", MAX_BYTES), ("a.yaml", MAX_YAML_BYTES)]
+)
+def test_a_file_of_too_many_bytes_is_not_opened(
+    tmp_path: Path, name: str, most: int
+) -> None:
     """The line says how large it is, how large it may be, and what to do."""
     path = tmp_path / name
     with path.open("wb") as file:
         file.truncate(most + 1)
-    with pytest.raises(UsageError, match=f"{most + 1:,} bytes; at most {most:,} are read{SPLIT}"):
+    with pytest.raises(
+        UsageError, match=f"{most + 1:,} bytes; at most {most:,} are read{SPLIT}"
+    ):
         read_table(path)
 
 
@@ -339,12 +399,17 @@ def test_checks_look_at_the_beginning_of_a_text(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="memory is read from Linux's /proc"
 )
-def test_a_bound_is_reached_soon(tmp_path: Path, name: str, make: Callable[[], str]) -> None:
+def test_a_bound_is_reached_soon(
+    tmp_path: Path, name: str, make: Callable[[], str]
+) -> None:
     """One line within 5 CPU seconds and 400 MB, however large the file is (S13, F20)."""
     path = tmp_path / name
     path.write_text(make(), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, str(path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", MEASURED, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     said, seconds, memory = done.stdout.splitlines()
     assert SPLIT in said or LONG in said

@@ -7,8 +7,8 @@ from itertools import cycle, pairwise
 
 import pytest
 
-from evaluators.core import CallError, Limits, Reply, Request, TransientError
-from evaluators.models.failures import of_error_body, of_response
+from qagate.evaluators.core import CallError, Limits, Reply, Request, TransientError
+from qagate.evaluators.models.failures import of_error_body, of_response
 from tests.support.simulated import Server, asked, now
 
 pytestmark = pytest.mark.untraced
@@ -18,7 +18,9 @@ BEGIN = 5.0  # seconds of a run before its server goes down
 KINDS = ("rate_limit", "overloaded", "unreachable", "server", "connection")
 
 
-def down(kind: str, *times: tuple[float, float], after: float | None = None) -> Callable[..., None]:
+def down(
+    kind: str, *times: tuple[float, float], after: float | None = None
+) -> Callable[..., None]:
     def refuse(at: float) -> None:
         if any(begin <= at < end for begin, end in times):
             raise TransientError(kind, "no", after)
@@ -29,14 +31,19 @@ def down(kind: str, *times: tuple[float, float], after: float | None = None) -> 
 def back_at(server: Server, pace: float, since: float) -> float:
     """Return the first half of a second after ``since`` with nine tenths of the former pace."""
     halves = Counter(int(2 * at) for at in server.ended)
-    return next(one / 2 for one in range(int(2 * since), 10**6) if halves[one] >= 0.45 * pace)
+    return next(
+        one / 2 for one in range(int(2 * since), 10**6) if halves[one] >= 0.45 * pace
+    )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "concurrency"), [(5.0, 64), (12.0, 16), (20.0, 64), (45.0, 16), (120.0, 16)]
+    ("seconds", "concurrency"),
+    [(5.0, 64), (12.0, 16), (20.0, 64), (45.0, 16), (120.0, 16)],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_is_soon_at_its_former_pace(kind: str, seconds: float, concurrency: int) -> None:
+def test_a_run_is_soon_at_its_former_pace(
+    kind: str, seconds: float, concurrency: int
+) -> None:
     """For any kind of outage: no item is lost, few calls are wasted, the pace is back (R1)."""
     server = Server(refuse=down(kind, (BEGIN, BEGIN + seconds)), latency=LATENCY)
     ended = asked(server, 100 * concurrency, concurrency=concurrency)
@@ -44,7 +51,10 @@ def test_a_run_is_soon_at_its_former_pace(kind: str, seconds: float, concurrency
     back = back_at(server, concurrency / LATENCY, BEGIN + seconds)
     assert back - BEGIN <= 1.25 * seconds + 5
     assert len(server.at) - ended.replies <= 0.03 * 100 * concurrency
-    assert max(b - a for a, b in pairwise([at for at in server.at if BEGIN < at <= back])) <= 10
+    assert (
+        max(b - a for a, b in pairwise([at for at in server.at if BEGIN < at <= back]))
+        <= 10
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,7 +64,9 @@ def test_slow_replies_are_soon_as_many_as_before(kind: str) -> None:
     ended = asked(server, 2000, concurrency=64)
     assert (ended.replies, ended.errors) == (2000, [])
     twice = [at for at in server.ended if at >= 50]  # replies of two rounds
-    back = next(at for at, later in zip(twice, twice[110:], strict=False) if later <= at + 4)
+    back = next(
+        at for at, later in zip(twice, twice[110:], strict=False) if later <= at + 4
+    )
     assert back - 2 - 20 <= 1.25 * 30 + 5
 
 
@@ -96,13 +108,17 @@ class Poisoned(Server):
 
 @pytest.mark.parametrize("kind", ["server", "connection"])
 @pytest.mark.parametrize(("count", "every"), [(500, 20), (200, 199)])
-def test_failures_of_single_requests_are_no_outage(kind: str, count: int, every: int) -> None:
+def test_failures_of_single_requests_are_no_outage(
+    kind: str, count: int, every: int
+) -> None:
     """What fails where others succeed has five tries and is an ERROR; nobody waits for it."""
     bad = (count - 1) // every + 1
     server = Poisoned(kind, every)
     ended = asked(server, count)
     assert ended.replies == count - bad
-    assert [one.kind for one in ended.errors if isinstance(one, CallError)] == [kind] * bad
+    assert [one.kind for one in ended.errors if isinstance(one, CallError)] == [
+        kind
+    ] * bad
     assert len(server.at) == ended.replies + bad * 5
     assert ended.seconds <= count * LATENCY / 16 + 30
 
@@ -111,7 +127,9 @@ def test_failures_of_single_requests_are_no_outage(kind: str, count: int, every:
 def test_one_call_at_a_time_waits_too(kind: str) -> None:
     """A model that is asked one call after the other loses no item to an outage."""
     limits = Limits(host="host", concurrency=1)
-    ended = asked(Server(refuse=down(kind, (5, 65)), latency=LATENCY, limits=limits), 100)
+    ended = asked(
+        Server(refuse=down(kind, (5, 65)), latency=LATENCY, limits=limits), 100
+    )
     assert (ended.replies, ended.errors) == (100, [])
 
 
@@ -174,7 +192,9 @@ SILENT: Mapping[str, Form] = {
 }
 
 
-GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
+GRACE = (
+    0.05  # seconds after an announcement in which what was under way may still arrive
+)
 
 
 class Bucket:
@@ -201,9 +221,12 @@ class Bucket:
 
 
 @pytest.mark.parametrize(
-    ("form", "concurrency"), list(zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False))
+    ("form", "concurrency"),
+    list(zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False)),
 )
-def test_a_rate_limit_is_used_up_and_hardly_bothered(form: str, concurrency: int) -> None:
+def test_a_rate_limit_is_used_up_and_hardly_bothered(
+    form: str, concurrency: int
+) -> None:
     """5 calls a second: none before its time, 3 % refused, at most 1.25 times the ideal (F9)."""
     limit = Bucket({**FORMS, **SILENT}[form])
     ended = asked(Server(refuse=limit), concurrency=concurrency)
@@ -222,7 +245,9 @@ def test_few_calls_a_minute_are_used_up(form: str, used: int) -> None:
     def refuse(at: float) -> None:
         minute = int(at // 60)
         if calls.setdefault(minute, 0) == 5:
-            raise of_response(429, {**FORMS, **SILENT}[form](at, 60 * (minute + 1) - at), BODY)
+            raise of_response(
+                429, {**FORMS, **SILENT}[form](at, 60 * (minute + 1) - at), BODY
+            )
         calls[minute] += 1
 
     ended = asked(Server(refuse=refuse), 15)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import Command, Program
-from evaluators.core import QAError, TransientError, UsageError
-from evaluators.ledger import Ledger
-from evaluators.models.spec import parse
-from reports.plugin.progress import LossyStream, discard
-from reports.render.writer import WriteError
+from qagate.evaluators.command_line import Command, Program
+from qagate.evaluators.core import QAError, TransientError, UsageError
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models.spec import parse
+from qagate.reports.plugin.progress import LossyStream, discard
+from qagate.reports.render.writer import WriteError
 from tests.benchmarks.soak import Soak
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
@@ -32,18 +32,24 @@ PROMPT = 'name: answer\nlanguage: bg\nversion: "1"\nuser: "{question}"\n'
 
 
 @pytest.mark.slow
-def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch) -> None:
+def test_a_clock_that_jumps_changes_nothing(
+    project: Project, monkeypatch: Patch
+) -> None:
     """An hour forth and back: nothing waits, ends early, is lost or paid twice (F18)."""
     project.dataset("capital", {"bg": [None] * 12}, YAML)
     project.write("qa/capital/answer.bg.yaml", PROMPT)
-    left = [Answer(status=429, headers={"retry-after": "0.05"}, body=error_body("later"))]
+    left = [
+        Answer(status=429, headers={"retry-after": "0.05"}, body=error_body("later"))
+    ]
 
     def handle(seen: Seen) -> Answer:
         return left.pop() if left else plausible()(seen)
 
     with loopback(handler=handle) as server:
         real, chance = time.time, random.Random(1)
-        monkeypatch.setattr(time, "time", lambda: real() + chance.choice((0, 3600, -3600)))
+        monkeypatch.setattr(
+            time, "time", lambda: real() + chance.choice((0, 3600, -3600))
+        )
         options = (f"--model=openai:m@{server.url}/v1", "--deadline=60", "qa")
         first = project.run_in_process(*options)
         count = server.count
@@ -53,7 +59,9 @@ def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch
 
 
 @pytest.mark.parametrize(
-    "url", ["https://no-such-host.invalid/v1", "http://[::1]:9/v1"], ids=["name", "ipv6"]
+    "url",
+    ["https://no-such-host.invalid/v1", "http://[::1]:9/v1"],
+    ids=["name", "ipv6"],
 )
 def test_an_address_that_leads_nowhere_is_named(url: str, monkeypatch: Patch) -> None:
     """A name that no server knows, an IPv6 address without a route: unreachable (F18)."""
@@ -68,12 +76,16 @@ def test_an_address_that_leads_nowhere_is_named(url: str, monkeypatch: Patch) ->
 @pytest.mark.slow
 def test_locale_and_hash_seed_change_no_byte_of_a_verdict(project: Project) -> None:
     """The C locale without UTF-8, and any PYTHONHASHSEED, give the same records (F25)."""
-    project.dataset("capital", {"bg": ["Sofia", "София, здравей", "Ő Żółć", None] * 3}, YAML)
+    project.dataset(
+        "capital", {"bg": ["Sofia", "София, здравей", "Ő Żółć", None] * 3}, YAML
+    )
 
     def records(**surroundings: str) -> bytes:
         environ = {**os.environ, **surroundings}
         words = [sys.executable, "-m", "pytest", "-q", "qa"]
-        subprocess.run(words, cwd=project.path, env=environ, capture_output=True, check=False)
+        subprocess.run(
+            words, cwd=project.path, env=environ, capture_output=True, check=False
+        )
         return (project.out / "records.jsonl").read_bytes()
 
     usual = records(PYTHONHASHSEED="1", LC_ALL="C.UTF-8")
@@ -88,7 +100,9 @@ class Trap:
 
 
 @pytest.mark.parametrize("place", ["ledger", "link"])
-def test_no_code_comes_from_a_ledgers_place(tmp_path: Path, monkeypatch: Patch, place: str) -> None:
+def test_no_code_comes_from_a_ledgers_place(
+    tmp_path: Path, monkeypatch: Patch, place: str
+) -> None:
     """A pickle is no ledger, not even by way of a link; it is left as it was (F25)."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "ledger"
@@ -102,12 +116,16 @@ def test_no_code_comes_from_a_ledgers_place(tmp_path: Path, monkeypatch: Patch, 
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("option", [b"--report-dir=b\xff", b"--ledger=l\xff", b"--models=m\xff"])
+@pytest.mark.parametrize(
+    "option", [b"--report-dir=b\xff", b"--ledger=l\xff", b"--models=m\xff"]
+)
 def test_a_path_that_is_not_utf8_is_one_line(project: Project, option: bytes) -> None:
     """It is named, with workers and without: they could not be told of it."""
     project.dataset("capital", {"en": ["Sofia"]})
     for words in (("-n", "2"), ()):
-        assert "the name is not UTF-8" in project.refused(os.fsdecode(option), *words, "qa")
+        assert "the name is not UTF-8" in project.refused(
+            os.fsdecode(option), *words, "qa"
+        )
 
 
 MANY_ITEMS = 60
@@ -133,7 +151,9 @@ SERVED = 30  # requests before the table is gone
 
 def drop_tables(path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
-        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        found = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        )
         for (name,) in found.fetchall():
             if not name.startswith("sqlite_"):
                 connection.execute(f"DROP TABLE {name}")
@@ -192,10 +212,14 @@ def full_disk() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
-def run(project: Project, out: int, *arguments: str, err: int = subprocess.PIPE) -> tuple[int, str]:
+def run(
+    project: Project, out: int, *arguments: str, err: int = subprocess.PIPE
+) -> tuple[int, str]:
     """Return the exit code and the lines on stderr of pytest with this standard output."""
     command = [sys.executable, "-m", "pytest", *arguments, "qa"]
-    done = subprocess.run(command, cwd=project.path, stdout=out, stderr=err, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=project.path, stdout=out, stderr=err, text=True, check=False
+    )
     os.close(out)
     return done.returncode, done.stderr or ""
 
@@ -204,7 +228,9 @@ def run(project: Project, out: int, *arguments: str, err: int = subprocess.PIPE)
 @pytest.mark.parametrize(
     ("make", "words"), [(closed_pipe, ("-n", "2")), (closed_pipe, ()), (full_disk, ())]
 )
-def test_terminal_gone(capitals: Project, make: Callable[[], int], words: tuple[str, ...]) -> None:
+def test_terminal_gone(
+    capitals: Project, make: Callable[[], int], words: tuple[str, ...]
+) -> None:
     """`| head -1` and `> /dev/full`: the report stands, the gates give the code (R5)."""
     code, said = run(capitals, make(), "-v", *words)
     assert (code, said.count("\n"), len(capitals.records())) == (0, 1, LINES)
@@ -243,14 +269,18 @@ def test_a_stream_is_given_up_at_the_first_loss() -> None:
         (OSError(30, "Read-only file system", "out/x"), 3),
     ],
 )
-def test_command_codes(error: Exception, code: int, monkeypatch: Patch, capsys: Captured) -> None:
+def test_command_codes(
+    error: Exception, code: int, monkeypatch: Patch, capsys: Captured
+) -> None:
     """One line; a full disk under `reports merge` is no FAIL of a gate (R12)."""
 
     def fail(self: Command, words: object) -> int:
         raise error
 
     monkeypatch.setattr(Command, "run", fail)
-    assert Program(what="", commands={"do": Command("", "")}, note="").run(["do"]) == code
+    assert (
+        Program(what="", commands={"do": Command("", "")}, note="").run(["do"]) == code
+    )
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -271,7 +301,13 @@ def test_a_command_without_a_reader(
     command = [sys.executable, "-m", *words.split()]
     known = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, env=known, check=False
+        command,
+        cwd=tmp_path,
+        stdout=out,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=known,
+        check=False,
     )
     os.close(out)
     assert done.returncode == 3

@@ -15,23 +15,30 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import cases
-import evaluators
-import reports
-from cases.builder.sampling import clean
-from evaluators.core import Ask, Case, JudgeError, Message, Outcome, Reply, Request, Verdict
-from evaluators.judges.lexical.judge import LexicalJudge, grade
-from evaluators.judges.metric import read_text
-from evaluators.judges.single import rate
-from evaluators.ledger import Ledger
-from evaluators.rubric import encode
-from evaluators.runtime import engine
-from evaluators.runtime.caller import Caller, CallSettings
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.outcomes import OutcomeWriter
-from evaluators.runtime.schedule import Schedule
-from evaluators.text import mask, one_line
-from evaluators.user_code import SHORT, off_the_loop
+from qagate import cases, evaluators, reports
+from qagate.cases.builder.sampling import clean
+from qagate.evaluators.core import (
+    Ask,
+    Case,
+    JudgeError,
+    Message,
+    Outcome,
+    Reply,
+    Request,
+    Verdict,
+)
+from qagate.evaluators.judges.lexical.judge import LexicalJudge, grade
+from qagate.evaluators.judges.metric import read_text
+from qagate.evaluators.judges.single import rate
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.rubric import encode
+from qagate.evaluators.runtime import engine
+from qagate.evaluators.runtime.caller import Caller, CallSettings
+from qagate.evaluators.runtime.engine import Engine, Task
+from qagate.evaluators.runtime.outcomes import OutcomeWriter
+from qagate.evaluators.runtime.schedule import Schedule
+from qagate.evaluators.text import mask, one_line
+from qagate.evaluators.user_code import SHORT, off_the_loop
 from tests.support.fixtures import Patch
 from tests.support.projects import Project
 from tests.support.scripted import make_case
@@ -97,7 +104,9 @@ def test_asking_a_model_takes_none_of_the_rules_time() -> None:
 
     async def run() -> str:
         loops.append(asyncio.get_running_loop())
-        replies = await off_the_loop("p", lambda there: asyncio.run(both(there)), ask, 0.2)
+        replies = await off_the_loop(
+            "p", lambda there: asyncio.run(both(there)), ask, 0.2
+        )
         return " ".join(reply.text for reply in replies)
 
     assert asyncio.run(run()) == "fine fine"
@@ -137,7 +146,9 @@ def test_a_judge_that_is_given_up_asks_nothing_more() -> None:
 def test_a_long_answer_gets_the_same_verdict(length: int) -> None:
     """The lexical judge says the same with a thread and without one."""
     case, answer = make_case(1), "Sofia. ".ljust(length, "-")
-    assert asyncio.run(LexicalJudge().judge(case, answer, no_ask)) == grade(case, answer)
+    assert asyncio.run(LexicalJudge().judge(case, answer, no_ask)) == grade(
+        case, answer
+    )
 
 
 class Beats(OutcomeWriter):
@@ -171,7 +182,9 @@ class Said:
 
 
 @pytest.mark.parametrize(("stuck", "beats"), [(300.0, True), (0.05, False)])
-def test_the_heart_beats(tmp_path: Path, monkeypatch: Patch, stuck: float, beats: bool) -> None:
+def test_the_heart_beats(
+    tmp_path: Path, monkeypatch: Patch, stuck: float, beats: bool
+) -> None:
     """A loop held up for a moment is not a lost engine; one held up for minutes is (S3)."""
     monkeypatch.setattr(engine, "STUCK_SECONDS", stuck)
     monkeypatch.setattr(engine, "BEAT_SECONDS", 0.1)
@@ -181,7 +194,9 @@ def test_the_heart_beats(tmp_path: Path, monkeypatch: Patch, stuck: float, beats
         passes=lambda case, verdict: True,
     )  # fmt: skip
     with Ledger(tmp_path / "ledger") as ledger:
-        caller = Caller(ledger, CallSettings(ledger=tmp_path / "ledger"), lambda *_: None)
+        caller = Caller(
+            ledger, CallSettings(ledger=tmp_path / "ledger"), lambda *_: None
+        )
         schedule = Schedule(["k"], 2)
         schedule.select(["k"])
         began = time.monotonic()
@@ -191,11 +206,21 @@ def test_the_heart_beats(tmp_path: Path, monkeypatch: Patch, stuck: float, beats
 
 
 @pytest.mark.untraced
-def test_an_engine_that_is_held_up_is_ended_and_names_the_item(project: Project) -> None:
+def test_an_engine_that_is_held_up_is_ended_and_names_the_item(
+    project: Project,
+) -> None:
     """``--deadline`` holds, and the line says which item and what to do, on every run (S3)."""
     project.dataset("capital", {"en": ["Sofia"] * 3})
     project.write("held.py", HELD)
-    words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "1", "qa")
+    words = (
+        "--judge",
+        "python:held:Held",
+        "--calibration",
+        "off",
+        "--deadline",
+        "1",
+        "qa",
+    )
     for _ in range(2):
         done = project.run(*words)
         assert done.ret == 6
@@ -207,8 +232,18 @@ def test_an_engine_that_is_held_up_is_ended_and_names_the_item(project: Project)
 def test_a_judge_ends_with_the_run(project: Project) -> None:
     """No matter what a judge does after the run's time is up, its item is MISSING, not an ERROR."""
     project.dataset("capital", {"en": ["Sofia"]})
-    project.write("held.py", HELD.replace("re.match", "__import__('time').sleep(60); str"))
-    words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "0.5", "qa")
+    project.write(
+        "held.py", HELD.replace("re.match", "__import__('time').sleep(60); str")
+    )
+    words = (
+        "--judge",
+        "python:held:Held",
+        "--calibration",
+        "off",
+        "--deadline",
+        "0.5",
+        "qa",
+    )
     assert project.run_in_process(*words).ret == 6
     assert [record["outcome"] for record in project.records()] == ["missing"]
     assert "(--deadline)" in str(project.records()[0]["error"])
@@ -218,7 +253,11 @@ LENGTH = 16_000  # characters
 SECONDS = 1.0  # a rule that takes quadratic time needs half a minute
 UNITS = kept(__file__, "units")
 QUESTIONS = kept(__file__, "questions")
-GOLDS = {"name": ("Sofia",), "date": ("12 May 1921", "1921"), "many": ("Paris", *"ABCDEFGHIJKLM")}
+GOLDS = {
+    "name": ("Sofia",),
+    "date": ("12 May 1921", "1921"),
+    "many": ("Paris", *"ABCDEFGHIJKLM"),
+}
 
 
 class Scored(BaseModel):
@@ -245,19 +284,29 @@ def test_a_reader_takes_time_in_proportion(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("language", "golds"), [*((one, "many") for one in QUESTIONS), ("en", "name"), ("be", "date")]
+    ("language", "golds"),
+    [*((one, "many") for one in QUESTIONS), ("en", "name"), ("be", "date")],
 )
 def test_rules_take_time_in_proportion(language: str, golds: str) -> None:
     """Neither the lexical judge nor its rater needs a second for 16,000 characters (S3)."""
     question = QUESTIONS[language]
-    case = Case(id="q", dataset="", language=language, row=1, question=question, golds=GOLDS[golds])
+    case = Case(
+        id="q",
+        dataset="",
+        language=language,
+        row=1,
+        question=question,
+        golds=GOLDS[golds],
+    )
     assert slow_units(lambda answer: grade(case, answer)) == {}
     assert slow_units(lambda answer: rate(case, answer)) == {}
 
 
 def test_the_limit_holds_for_what_is_read() -> None:
     """One character may be eighteen once it is in its compatible form: they are what counts."""
-    case = Case(id="q", dataset="d", language="en", row=1, question="Who?", golds=("Sofia",))
+    case = Case(
+        id="q", dataset="d", language="en", row=1, question="Who?", golds=("Sofia",)
+    )
     start = time.process_time()
     verdict = grade(case, "Sofia. " + "ﷺ" * LENGTH)
     assert time.process_time() - start < SECONDS
@@ -338,4 +387,6 @@ def test_no_pattern_repeats_a_repetition() -> None:
         for number, text in enumerate(written_patterns(module)):
             patterns[f"{module.__name__} {number}"] = text
     assert len(patterns) > 100
-    assert {name for name, text in patterns.items() if is_nested(_parser.parse(text))} == set()
+    assert {
+        name for name, text in patterns.items() if is_nested(_parser.parse(text))
+    } == set()

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from cases.config import load_dataset
-from cases.dataset import Plan, Selection
-from cases.loading import load_cases
-from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
-from evaluators.core import Outcome, Reply, ToolCall, UsageError
-from reports.plugin.calibrator import Calibrator, find_labelled
-from reports.plugin.controller import Controller
-from reports.plugin.options import RunOptions, labelled_files
+from qagate.cases.config import load_dataset
+from qagate.cases.dataset import Plan, Selection
+from qagate.cases.loading import load_cases
+from qagate.cases.plan import BUNDLED_LABELS, labelled_for, make_plan
+from qagate.evaluators.core import Outcome, Reply, ToolCall, UsageError
+from qagate.reports.plugin.calibrator import Calibrator, find_labelled
+from qagate.reports.plugin.controller import Controller
+from qagate.reports.plugin.options import RunOptions, labelled_files
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
 from tests.support.projects import Project, graded
@@ -46,7 +46,9 @@ def plan(project: Project) -> Plan:
     return make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
 
 
-def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan: Plan) -> None:
+def test_labels_are_found_beside_the_datasets_of_the_run(
+    project: Project, plan: Plan
+) -> None:
     """Next to them and below, not above the root, nor without gates; a broken one harms nobody."""
     project.write("qa/broken/dataset.yaml", "kind: [judged")
     project.write("qa/capital/deep/dataset.yaml", "kind: graded\n")
@@ -59,12 +61,16 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
     assert find_labelled(options(gates_off=True), plan, project.path) == ()
 
 
-def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
+def test_a_sample_of_the_labels_is_the_same_every_time(
+    project: Project, plan: Plan
+) -> None:
     """So many of each language, by their ids; rules go by the labels next to the data alone."""
     keys = {}
     for count in (1, 3, 9):
         found = find_labelled(options(calibration=count), plan, project.path)
-        assert [(len(one.items), one.whole) for one in found] == [(min(count, 4), 4)] * 2
+        assert [(len(one.items), one.whole) for one in found] == [
+            (min(count, 4), 4)
+        ] * 2
         keys[count] = {item.key for one in found for item in one.items}
     assert keys[1] < keys[3] < keys[9]
     again = find_labelled(options(calibration=3), plan, project.path)
@@ -78,12 +84,16 @@ def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: P
 
 def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> None:
     """In another repository too; a neighbour's own slice of that name takes their place."""
-    bare = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "rubric: simpleqa")
+    bare = graded(
+        dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "rubric: simpleqa"
+    )
     judged = "kind: judged\nrubric: simpleqa\nlanguages: {bg: {file: bg.jsonl}}\n"
     project.dataset("capital", {"en": [SURE], "bg": [SURE]}, bare)
     project.dataset("judges", {"bg": [SURE]}, judged)
     row = {"question": "?", "answer": "a", "predicted_answer": "a", "label": "CORRECT"}
-    project.write("qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n")
+    project.write(
+        "qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n"
+    )
     plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
     found = {one.language: one for one in find_labelled(options(), plan, project.path)}
     bundled = load_dataset(BUNDLED_LABELS / "dataset.yaml")
@@ -93,7 +103,9 @@ def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> N
 
 def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> None:
     """``--items`` names it for a language that the labelled data set lacks."""
-    labels = project.write("own.csv", "question,answer,predicted_answer,label\n?,a,a,CORRECT\n")
+    labels = project.write(
+        "own.csv", "question,answer,predicted_answer,label\n?,a,a,CORRECT\n"
+    )
     asked = project.write("asked.csv", "Question,Answers,Predicted answers\n?,a,a\n")
     folder = BUNDLED_LABELS.parent
     files = [folder / name / "dataset.yaml" for name in ("simpleqa", "judges")]
@@ -102,12 +114,17 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     choice = Selection(items=items, gates=gates)
     plan = make_plan(files, choice)
     (found,) = find_labelled(options(choice=choice), plan, folder.parent)
-    assert (found.graders, [item.case.row for item in found.items]) == (("simpleqa:de",), [1])
+    assert (found.graders, [item.case.row for item in found.items]) == (
+        ("simpleqa:de",),
+        [1],
+    )
     assert found.planned_in(set(plan.items))
 
 
 @pytest.mark.parametrize("place", ["qa/mine", "far/away/mine"])
-def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, place: str) -> None:
+def test_a_labelled_set_elsewhere_gets_a_file(
+    project: Project, plan: Plan, place: str
+) -> None:
     """It stands with the run's data sets, or with the file; it then measures, before all others."""
     name, root = place.rpartition("/")[2], project.path
     shutil.copytree(root / "qa" / "labels", root / place)
@@ -119,13 +136,17 @@ def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, plac
         make_plan(files, choice)
     at_hand = labelled_files([file.parent for file in files], choice.items, root)
     assert make_plan(files, choice, at_hand).items == plan.items
-    found = {one.language: one for one in find_labelled(options(choice=choice), plan, root)}
+    found = {
+        one.language: one for one in find_labelled(options(choice=choice), plan, root)
+    }
     assert (found["en"].dataset.name, len(found["en"].items)) == (name, 1)
 
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
-    return Calibrator(plan, find_labelled(options(), plan, project.path), ASKING, options())
+    return Calibrator(
+        plan, find_labelled(options(), plan, project.path), ASKING, options()
+    )
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
@@ -138,20 +159,26 @@ def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) ->
     assert calibrator.is_complete(done)
     (found,) = calibrator.calibrations(done)
     assert (found.language, found.graders) == ("en", ("capital:en",))
-    off = Calibrator(calibrator.plan, calibrator.labelled, ASKING, options(calibration=0))
+    off = Calibrator(
+        calibrator.plan, calibrator.labelled, ASKING, options(calibration=0)
+    )
     assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
     (found,) = off.calibrations({})
     assert found.reason == "calibration is off"
 
 
-def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Project) -> None:
+def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(
+    project: Project,
+) -> None:
     """They are measured among its records; a part of them is not enough."""
     folder = project.path / "qa"
     project.dataset("capital", {"en": [SURE], "bg": [SURE]}, YAML)
     with_labels(with_rubrics(project, "capital"))
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
     every = make_plan(files, Selection(languages=("en",)))
-    labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
+    labelled = labelled_for(
+        every, [one for one in every.datasets if one.kind == "judged"]
+    )
     calibrator = Calibrator(every, labelled, ASKING, options())
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
@@ -163,7 +190,9 @@ def test_a_session_waits_for_its_judge_and_an_interrupt_does_not() -> None:
     answers = iter([False, False, True])
 
     def begun(is_measured: Callable[[], bool]) -> Generator[None, object, object]:
-        run = type("Run", (), {"is_judge_measured": property(lambda self: is_measured())})()
+        run = type(
+            "Run", (), {"is_judge_measured": property(lambda self: is_measured())}
+        )()
         controller: Any = SimpleNamespace(_run=run, _distributed=True)
         session: Any = SimpleNamespace(testsfailed=0)
         return Controller.pytest_runtestloop(controller, session)

@@ -56,12 +56,16 @@ def options(server: Loopback, *more: str) -> tuple[str, ...]:
 
 
 def counts(project: Project, name: str) -> dict[str, int]:
-    (found,) = (one["counts"] for one in project.report()["slices"] if one["name"] == name)
+    (found,) = (
+        one["counts"] for one in project.report()["slices"] if one["name"] == name
+    )
     return dict(found)
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_slice_is_asked_until_settled(capitals: Project, server: Loopback, workers: int) -> None:
+def test_a_slice_is_asked_until_settled(
+    capitals: Project, server: Loopback, workers: int
+) -> None:
     """Few calls, counts sum to the plan, a gate of another evidence asks all; STOPPED is said."""
     result = capitals.run_with(workers, *options(server))
     assert result.ret == 0
@@ -75,7 +79,9 @@ def test_a_slice_is_asked_until_settled(capitals: Project, server: Loopback, wor
     said = [f"*{stopped} without a grade", f"GATES PASS*{stopped} items not asked*"]
     result.stdout.fnmatch_lines(said)
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
-        assert f"settled after {ITEMS - stopped} of {ITEMS}" in capitals.text(name), name
+        assert f"settled after {ITEMS - stopped} of {ITEMS}" in capitals.text(name), (
+            name
+        )
     assert capitals.text("capital-en-graded.csv").count("STOPPED") == stopped
     records = [one for one in capitals.records() if one["outcome"] == "stopped"]
     assert len(records) == stopped
@@ -93,7 +99,9 @@ def test_a_worse_model_fails_at_once(capitals: Project) -> None:
     assert capitals.only("gates")["state"] == "FAIL"
 
 
-def test_a_slice_picked_by_hand_is_not_stopped(capitals: Project, server: Loopback) -> None:
+def test_a_slice_picked_by_hand_is_not_stopped(
+    capitals: Project, server: Loopback
+) -> None:
     """A part is asked whole, its gate open; of recorded answers those unlike the old decide."""
     assert capitals.run_in_process(*options(server, "-k", "en-q1")).ret == 6
     assert counts(capitals, "capital:en")["stopped"] == 0
@@ -106,15 +114,19 @@ def test_a_slice_picked_by_hand_is_not_stopped(capitals: Project, server: Loopba
 
 
 @tabled("given", "words")
-def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], words: str) -> None:
+def test_what_cannot_be_decided_is_refused(
+    capitals: Project, given: list[str], words: str
+) -> None:
     """Without a baseline the slice has no gate that could settle."""
     assert words in capitals.refused(*given, "--languages", "en", "qa")
 
 
 @pytest.mark.untraced
-def test_what_is_spared(capitals: Project, server: Loopback, monkeypatch: Patch) -> None:
+def test_what_is_spared(
+    capitals: Project, server: Loopback, monkeypatch: Patch
+) -> None:
     """The expected number of items, with and without; the gate's own line too."""
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 5)
+    monkeypatch.setattr("qagate.reports.verdict.odds.RUNS", 5)
     result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))
     result.stdout.fnmatch_lines(
         [
@@ -131,7 +143,9 @@ JUDGED: str = kept(__file__, "judged")
 def told(version: int) -> list[str | None]:
     """Return answers of a version of a model, a third of them wrong, whose truth a judge sees."""
     truth = ["CORRECT", "CORRECT", "INCORRECT"]
-    return [f"Version {version}: [[truth={truth[number % 3]}]]" for number in range(ITEMS)]
+    return [
+        f"Version {version}: [[truth={truth[number % 3]}]]" for number in range(ITEMS)
+    ]
 
 
 @pytest.fixture
@@ -141,14 +155,18 @@ def judged(project: Project) -> Project:
     return with_labels(with_rubrics(project, "capital"), count=80)
 
 
-def settled(project: Project, server: Loopback, *words: str) -> tuple[pytest.RunResult, int]:
+def settled(
+    project: Project, server: Loopback, *words: str
+) -> tuple[pytest.RunResult, int]:
     """Run two versions of a model, the second compared with the first; return its calls too."""
     judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
     project.run_in_process(*judge, "--gates", "off")
     project.out.rename(project.path / "before")
     project.dataset("capital", {"en": told(2)}, JUDGED)
     before = server.count
-    result = project.run_in_process("--baseline=before", "--until-decided", *words, *judge)
+    result = project.run_in_process(
+        "--baseline=before", "--until-decided", *words, *judge
+    )
     return result, server.count - before
 
 

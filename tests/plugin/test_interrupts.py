@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from evaluators.core import PostgresUrl
-from evaluators.ledger import postgres
-from reports.plugin.first_seconds import LINE, WORKER
+from qagate.evaluators.core import PostgresUrl
+from qagate.evaluators.ledger import postgres
+from qagate.reports.plugin.first_seconds import LINE, WORKER
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, text_of
@@ -38,7 +38,9 @@ def after(seconds: float) -> Callable[[Seen], Answer]:
 
 
 @contextmanager
-def started(project: Project, server: Loopback, *options: str) -> "Iterator[subprocess.Popen[str]]":
+def started(
+    project: Project, server: Loopback, *options: str
+) -> "Iterator[subprocess.Popen[str]]":
     """Start pytest in a process group of its own; at the end none of the group is left."""
     model = f"--model=openai:m@{server.url}/v1"
     process = subprocess.Popen(
@@ -50,7 +52,9 @@ def started(project: Project, server: Loopback, *options: str) -> "Iterator[subp
     until(lambda: not alive(process.pid))
 
 
-INTERRUPT = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+INTERRUPT = (
+    "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
+)
 SLOW = pytest.mark.slow
 PLAIN, N2 = (), ("-n", "2")
 SIGNALS = [
@@ -108,14 +112,17 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
-def test_an_interrupt_of_the_imports_is_one_line(project: Project, capitals: Project) -> None:
+def test_an_interrupt_of_the_imports_is_one_line(
+    project: Project, capitals: Project
+) -> None:
     """Exit 2 and one line from our first import on, no traceback; a report is partial (R2)."""
-    project.write("interrupted.py", f"import reports.plugin.first_seconds\n{INTERRUPT}")
+    project.write(
+        "interrupted.py", f"import qagate.reports.plugin.first_seconds\n{INTERRUPT}"
+    )
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"{LINE}\n")
-    plugin = (
-        f"import pytest\n\n@pytest.hookimpl(trylast=True)\ndef pytest_configure():\n    {INTERRUPT}"
-    )
+    hook = "@pytest.hookimpl(trylast=True)\ndef pytest_configure():"
+    plugin = f"import pytest\n\n{hook}\n    {INTERRUPT}"
     capitals.write("interrupted.py", plugin)
     model = "--model=openai:m@http://127.0.0.1:9/v1"
     result = ended(capitals, "-m", "pytest", "-p", "interrupted", model, "qa")
@@ -136,12 +143,17 @@ def test_nothing_follows_the_last_line(capitals: Project) -> None:
     assert "GATES FAIL (1 of 1 failed): exit 1" in output.splitlines()[-1]
 
 
-def assert_interrupted(project: Project, process: "subprocess.Popen[str]", output: str) -> None:
+def assert_interrupted(
+    project: Project, process: "subprocess.Popen[str]", output: str
+) -> None:
     assert process.returncode == 2, output
     assert project.report()["complete"] is False
     graded = sum(one["outcome"] in ("passed", "failed") for one in project.records())
     last = output.splitlines()[-1]
-    assert f"INTERRUPTED: exit 2; {graded} of {ITEMS} answered and kept, no gate decides" in last
+    assert (
+        f"INTERRUPTED: exit 2; {graded} of {ITEMS} answered and kept, no gate decides"
+        in last
+    )
     assert "run the same command again for the rest" in last
 
 
@@ -196,13 +208,17 @@ def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("way", ["database", "pooled"])
-def test_a_run_goes_on(capital: Project, request: pytest.FixtureRequest, way: str) -> None:
+def test_a_run_goes_on(
+    capital: Project, request: pytest.FixtureRequest, way: str
+) -> None:
     """Nothing is asked twice, a dry run knows what is kept, no file names the user; also pooled."""
     server = PostgresUrl(request.getfixturevalue(way))
     with loopback(handler=good) as model:
         first = capital.run_in_process(*options(model, server))
         for more in ((), ("--replay",)):
-            assert capital.run_in_process(*options(model, server), *more).ret == first.ret
+            assert (
+                capital.run_in_process(*options(model, server), *more).ret == first.ret
+            )
         dry = capital.run_in_process(*options(model, server), "--dry-run")
         assert model.count == ITEMS
     dry.stdout.fnmatch_lines([f"*{ITEMS} of them recorded (free)*"])
@@ -213,7 +229,9 @@ def test_a_run_goes_on(capital: Project, request: pytest.FixtureRequest, way: st
         assert not file.is_file() or user.encode() not in file.read_bytes()
 
 
-def test_an_absent_database_ends_the_run_with_4(capital: Project, server: PostgresUrl) -> None:
+def test_an_absent_database_ends_the_run_with_4(
+    capital: Project, server: PostgresUrl
+) -> None:
     """One line, before a call is made."""
     with loopback(handler=good) as model:
         wrong = PostgresUrl(f"{server.url}_absent")
@@ -221,7 +239,9 @@ def test_an_absent_database_ends_the_run_with_4(capital: Project, server: Postgr
         assert model.count == 0
 
 
-def test_a_lost_server(capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_server(
+    capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
     seconds = {"PATIENCE_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
     for name, value in seconds.items():
@@ -268,6 +288,8 @@ def test_machines_at_once_pay_once(server: PostgresUrl, tmp_path: Path) -> None:
         assert one.count() == 2 * ITEMS
     assert codes == [0, 0, 0]
     assert one.trace.repeats <= 4
-    records = [(tmp_path / str(number) / "records.jsonl").read_bytes() for number in range(3)]
+    records = [
+        (tmp_path / str(number) / "records.jsonl").read_bytes() for number in range(3)
+    ]
     assert records[0].count(b'"passed"') >= ITEMS - 2
     assert records[0] == records[1] == records[2]

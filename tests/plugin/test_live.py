@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 from _pytest._io import TerminalWriter
 
-from cases.dataset import Shards, Threshold
-from evaluators.core import Outcome, Usage
-from evaluators.runtime.outcomes import Status
-from evaluators.statistics.intervals import Estimate
-from reports.plugin import progress as live
-from reports.plugin.finish import slice_lines
-from reports.render import console
-from reports.run.evidence import TrendPoint
-from reports.run.report import WARNING, Decision
+from qagate.cases.dataset import Shards, Threshold
+from qagate.evaluators.core import Outcome, Usage
+from qagate.evaluators.runtime.outcomes import Status
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.plugin import progress as live
+from qagate.reports.plugin.finish import slice_lines
+from qagate.reports.render import console
+from qagate.reports.run.evidence import TrendPoint
+from qagate.reports.run.report import WARNING, Decision
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report
@@ -86,7 +86,12 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
         screen.show(["6 of 9", "so far so good"])
         screen.write("\x1b[32m.\x1b[0mF\n")
         screen.write("next ")
-        assert seen(arrived(outer)) == ["test_x.py ...F", "next", "6 of 9", "so far so good"]
+        assert seen(arrived(outer)) == [
+            "test_x.py ...F",
+            "next",
+            "6 of 9",
+            "so far so good",
+        ]
         screen.show(["7 of 9"])
         screen.show([])
         screen.write("over\n")
@@ -118,7 +123,13 @@ def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("column", "text", "after"),
-    [(3, "ab", 5), (3, "ab\n", 0), (3, "\rx", 1), (0, "\x1b[31mд\x1b[0m", 1), (0, "日本", 4)],
+    [
+        (3, "ab", 5),
+        (3, "ab\n", 0),
+        (3, "\rx", 1),
+        (0, "\x1b[31mд\x1b[0m", 1),
+        (0, "日本", 4),
+    ],
 )
 def test_the_cursor_is_known(column: int, text: str, after: int) -> None:
     """Colours take no room, wide letters two columns, a new line starts at the left."""
@@ -128,7 +139,10 @@ def test_the_cursor_is_known(column: int, text: str, after: int) -> None:
 @pytest.mark.parametrize("width", [20, 40, 79, 120])
 def test_no_line_of_the_block_is_wider_than_the_terminal(width: int) -> None:
     """What does not fit is cut: a wrapped line would be left behind."""
-    texts = ["1,204/8,652 (14%), 3 min left, 9.0 items/s", "passed: " + "simpleqa:bg 0.44, " * 9]
+    texts = [
+        "1,204/8,652 (14%), 3 min left, 9.0 items/s",
+        "passed: " + "simpleqa:bg 0.44, " * 9,
+    ]
     for colour in (False, True):
         lines = [
             re.sub(r"\x1b\[[0-9;]*m", "", one)
@@ -138,7 +152,9 @@ def test_no_line_of_the_block_is_wider_than_the_terminal(width: int) -> None:
         assert max(map(len, lines)) <= width
 
 
-def on_a_terminal(terminal: tuple[int, int], folder: Path, arguments: Sequence[str]) -> str:
+def on_a_terminal(
+    terminal: tuple[int, int], folder: Path, arguments: Sequence[str]
+) -> str:
     """Run pytest on the terminal and return all it wrote."""
     outer, inner = terminal
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(WIDTH)}
@@ -159,7 +175,9 @@ YAML = graded({"en": BAR})
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_block_is_shown(project: Project, mode: tuple[str, ...], terminal: tuple[int, int]) -> None:
+def test_block_is_shown(
+    project: Project, mode: tuple[str, ...], terminal: tuple[int, int]
+) -> None:
     """While it runs a person sees how far it is; afterwards the screen is as without it."""
     project.dataset("capital", {"en": ["Sofia"] * 12}, YAML)
     project.write("qa/conftest.py", SLOW)
@@ -181,7 +199,9 @@ def test_quiet_means_no_block(project: Project, terminal: tuple[int, int]) -> No
 
 
 IDLE = Status()
-BUSY = Status(requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200})
+BUSY = Status(
+    requests=90, in_flight=16, limit=24, retried={"timeout": 3, "rate_limit": 1200}
+)
 
 
 def outcome(state: str, spent: float = 0.0, kind: str = "") -> Outcome:
@@ -213,12 +233,21 @@ def test_rates_are_those_of_late() -> None:
         "ungraded: no outcome 1, timeout 1; retried: rate_limit 1,200, timeout 3"
     )
     waiting = Status(waiting="api.example asks to wait 12 s")
-    assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
-    assert live.Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
+    assert (
+        halfway()
+        .block(103.0, waiting)[-1]
+        .endswith("waiting: api.example asks to wait 12 s")
+    )
+    assert (
+        live.Progress(planned=3, started=5.0).line(5.0, IDLE)
+        == "qa 0/3 (0%), 0.0 items/s"
+    )
     assert (
         live.Progress(planned=3, started=5.0, priced=False)
         .line(6.0, BUSY)
-        .startswith("qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | ")
+        .startswith(
+            "qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | "
+        )
     )
     partly = live.Progress(planned=3, started=5.0, priced=False, spent=0.24)
     assert "in flight, cost partly known: $0.24" in partly.line(6.0, BUSY)
@@ -233,17 +262,25 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
         option = SimpleNamespace(verbose=0, capture="fd", usepdb=False, trace=False)
         plugins = SimpleNamespace(has_plugin=lambda name: True)
         config: Any = SimpleNamespace(
-            option=option, pluginmanager=plugins, get_terminal_writer=lambda: TerminalWriter(file)
+            option=option,
+            pluginmanager=plugins,
+            get_terminal_writer=lambda: TerminalWriter(file),
         )
         waits = ["2 queued", *["1 queued"] * (live.LOG_REPEATS + 3)]
         told = iter(waits)
         progress = live.Progress(planned=2, started=time.monotonic())
-        display = live.ProgressDisplay(config, progress, lambda: Status(waiting=next(told)))
+        display = live.ProgressDisplay(
+            config, progress, lambda: Status(waiting=next(told))
+        )
         for _ in waits:
             display._log()
         display.stop()
     lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
-    assert [line.rpartition(": ")[2] for line in lines] == ["2 queued", "1 queued", "1 queued"]
+    assert [line.rpartition(": ")[2] for line in lines] == [
+        "2 queued",
+        "1 queued",
+        "1 queued",
+    ]
 
 
 @pytest.mark.parametrize("columns", [60, 100, 160])
@@ -277,10 +314,19 @@ def test_no_text_steers_the_terminal() -> None:
     assert max(map(len, lines)) <= console.WIDTH
     assert len(lines) > 2
     assert all(line.startswith("    ") for line in lines[1:])
-    assert "one-two".join([""] * 41) == "".join(lines).replace(" ", "").partition("word" * 60)[2]
-    prices = ("cost partly known: $1.00: no price for m", "prices of today", "1 row set aside")
+    assert (
+        "one-two".join([""] * 41)
+        == "".join(lines).replace(" ", "").partition("word" * 60)[2]
+    )
+    prices = (
+        "cost partly known: $1.00: no price for m",
+        "prices of today",
+        "1 row set aside",
+    )
     todo = ("few items; add items", "no words of de; add a file: FILE")
-    urgent = tuple(f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4))
+    urgent = tuple(
+        f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4)
+    )
     lines = list(console.brief(report(notes=(*prices, *todo, *urgent))))
     text = " ".join(line.strip() for line in lines)
     assert text.startswith(" ".join(one.strip() for one in urgent))
@@ -299,13 +345,24 @@ def test_commands_in_a_gates_reason_name_the_report() -> None:
         text = " ".join(" ".join(console.gates(made, folder)).split())
         assert f"qagate review {said} --baseline=old" in text
     assert Estimate(value=0.5, low=0.4, high=0.6, n=9).text() == "0.500 [0.400, 0.600]"
-    assert Estimate(value=0.02, low=0.0041, high=0.1, n=9).text() == "0.020 [0.004, 0.100]"
-    assert Estimate(value=0.005, low=0.00412, high=0.02, n=9).text() == "0.005 [0.00412, 0.020]"
+    assert (
+        Estimate(value=0.02, low=0.0041, high=0.1, n=9).text() == "0.020 [0.004, 0.100]"
+    )
+    assert (
+        Estimate(value=0.005, low=0.00412, high=0.02, n=9).text()
+        == "0.005 [0.00412, 0.020]"
+    )
     assert Estimate(value=0.5, low=None, high=None, n=9).text() == "0.500"
     assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"
 
 
-CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0, "SHARD": 0}
+CODES = {
+    "GATES FAIL": 1,
+    "INTERRUPTED": 2,
+    "NOTHING GRADED": 4,
+    "GATES PASS": 0,
+    "SHARD": 0,
+}
 
 
 @tabled("line", "given", "step")
@@ -320,19 +377,27 @@ def test_the_command_that_goes_on(
         reason=given.get("reason", ""),
         remedy=given.get("remedy", ""),
         anchored="anchored" in given,
-        threshold=changed if "change" in given else Threshold(measure="correct", min=0.5),
+        threshold=changed
+        if "change" in given
+        else Threshold(measure="correct", min=0.5),
     )
     gates = (made,) if given else ()
     missed = (record(1, outcome="failed", grade="INCORRECT"),)
     own = report(
         missed,
-        decision=Decision(gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line),
+        decision=Decision(
+            gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line
+        ),
         run={"command": given.get("command", "pytest -n 8 cases/")},
         baseline=str(tmp_path / "reports" / "baselines" / "v1"),
         anchor="/far/v0",
-        slices=(slice_part("graded", missed, {"correct": 0.61}, partial="partial" in given),),
+        slices=(
+            slice_part("graded", missed, {"correct": 0.61}, partial="partial" in given),
+        ),
         shards=Shards(of=3, held=(1,)) if "shards" in given else None,
-        trend=(TrendPoint(name="v7", started="", model="", slices={}),) if "trend" in given else (),
+        trend=(TrendPoint(name="v7", started="", model="", slices={}),)
+        if "trend" in given
+        else (),
     )
     wanted = [f"next: {step}".replace("OUT", "reports/out")]
     assert console.next_step(own, tmp_path / given.get("folder", "reports/out")) == (

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
-from evaluators.core import UsageError, parse_judges
-from evaluators.models.catalogue import DEFAULT_PATH
-from evaluators.runtime.process import EngineProcess
-from reports.plugin import start_early, worker
-from reports.plugin.controller import takes_everything
-from reports.plugin.options import NAMES, dataset_files, read_options, shares
-from reports.plugin.run import RunModels, connect_models
+from qagate.evaluators.command_line import VALUED
+from qagate.evaluators.core import UsageError, parse_judges
+from qagate.evaluators.models.catalogue import DEFAULT_PATH
+from qagate.evaluators.runtime.process import EngineProcess
+from qagate.reports.plugin import start_early, worker
+from qagate.reports.plugin.controller import takes_everything
+from qagate.reports.plugin.options import NAMES, dataset_files, read_options, shares
+from qagate.reports.plugin.run import RunModels, connect_models
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled
@@ -30,12 +30,16 @@ RERUNS: str = kept(__file__, "reruns")
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    project.dataset("capital", {"en": ["Sofia", "Sofia", "Plovdiv"], "bg": ["Sofia"]}, YAML)
+    project.dataset(
+        "capital", {"en": ["Sofia", "Sofia", "Plovdiv"], "bg": ["Sofia"]}, YAML
+    )
     return project
 
 
 @tabled("options", "message")
-def test_mistakes_are_one_line(capitals: Project, options: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_one_line(
+    capitals: Project, options: tuple[str, ...], message: str
+) -> None:
     """Exit 4 and one line, before anything is run or written, or a worker exists."""
     capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
     capitals.write("own.yaml", PROMPT)
@@ -44,7 +48,9 @@ def test_mistakes_are_one_line(capitals: Project, options: tuple[str, ...], mess
 
 
 @tabled("options", "message")
-def test_a_mistyped_one_is_said(capitals: Project, options: tuple[str, ...], message: str) -> None:
+def test_a_mistyped_one_is_said(
+    capitals: Project, options: tuple[str, ...], message: str
+) -> None:
     """pytest's usage error names the options that come near; a run has one model."""
     result = capitals.run_in_process(*options, "qa")
     assert result.ret == 4
@@ -58,22 +64,17 @@ def test_a_models_file_is_read_before_the_run(capitals: Project) -> None:
     assert "as there, not as bundled" in capitals.text("run.json")
 
 
-def test_an_option_that_was_removed_names_what_to_use(capitals: Project) -> None:
-    """Exit 4 and one line, for pytest's options as for those of a command."""
-    assert_refused(capitals, removed("--first"), "--first", "5", "qa")
-    for option in REMOVED:
-        with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
-            CommandParser("qagate review").parse_args([f"{option}=5"])
-
-
-def test_there_are_at_most_thirty_options(capitals: Project) -> None:
-    """What can stand in a file, or in another option, needs none of its own."""
+def test_every_option_has_a_twin_with_a_prefix(capitals: Project) -> None:
+    """`--qa-model` is `--model`; which options take a value is known to commands too."""
     listed = capitals.run_in_process("--help").stdout.str()
     ours = listed.partition("qagate: may this model ship?")[2].partition("\n\n")[0]
-    assert len(NAMES) <= 30
-    assert set(re.findall(r"^  --([a-z-]+)", ours, re.MULTILINE)) == set(NAMES)
-    valued = re.findall(r"^  (--[a-z-]+)[ =]\S", ours, re.MULTILINE)
-    assert {one for one in VALUED if one.strip("-") in NAMES} == set(valued)
+    rows = re.findall(
+        r"^  --([a-z-]+)(?:=\S+)?, --qa-([a-z-]+)(=)?", ours, re.MULTILINE
+    )
+    assert [short for short, _, _ in rows] == [twin for _, twin, _ in rows]
+    assert {short for short, _, _ in rows} == set(NAMES)
+    valued = {f"--{short}" for short, _, takes_value in rows if takes_value}
+    assert {option for option in VALUED if option.strip("-") in NAMES} == valued
 
 
 def assert_refused(project: Project, message: str, *arguments: str) -> None:
@@ -81,30 +82,42 @@ def assert_refused(project: Project, message: str, *arguments: str) -> None:
     assert not (project.path / "reports").exists()
 
 
-def test_a_missing_key_is_a_usage_error(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_a_usage_error(
+    capitals: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The variable to set is named; so is --reruns of pytest-rerunfailures itself."""
     capitals.write("qa/capital/answer.en.yaml", PROMPT)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     line = capitals.refused("--model=openai:gpt-4o", "--languages=en", "qa")
-    said = "ERROR: openai:gpt-4o: no API key; set the environment variable OPENAI_API_KEY"
+    said = (
+        "ERROR: openai:gpt-4o: no API key; set the environment variable OPENAI_API_KEY"
+    )
     assert line.startswith(said)
     pytest.importorskip("pytest_rerunfailures")
     words = ("-p", "pytest_rerunfailures", "--languages=en", "qa")
-    assert_refused(capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words)
+    assert_refused(
+        capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words
+    )
     assert capitals.run_in_process(*words).ret == 0
 
 
-def test_reruns_of_misses_are_refused(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reruns_of_misses_are_refused(
+    capitals: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From the environment or an ini file exit 4, unless 0; under --gates off it is only noted."""
     capitals.write("again.py", RERUNS)
     monkeypatch.syspath_prepend(capitals.path)
     for option in ("--reruns=3", "--force-reruns=1", "--retries=2", "--force-flaky"):
         monkeypatch.setenv("PYTEST_ADDOPTS", f"{option} -x -p again")
         name = option.partition("=")[0]
-        assert_refused(capitals, f"ERROR: {name}: a miss is a finding and is not run again", "qa")
+        assert_refused(
+            capitals, f"ERROR: {name}: a miss is a finding and is not run again", "qa"
+        )
     monkeypatch.delenv("PYTEST_ADDOPTS")
     words = ("-p", "again", "--languages=en", "qa")
-    assert_refused(capitals, "ERROR: reruns (in the ini file): ", "-o", "reruns=2", *words)
+    assert_refused(
+        capitals, "ERROR: reruns (in the ini file): ", "-o", "reruns=2", *words
+    )
     assert capitals.run_in_process("-o", "reruns=0", *words).ret == 0
     result = capitals.run_in_process("--retries=2", "--gates", "off", *words)
     assert result.ret == 1
@@ -116,8 +129,10 @@ def tree(tmp_path: Path) -> Path:
     """Return a folder with datasets in places to search and in places to pass over."""
     for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/build", "tests"):
         (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "dataset.yaml").touch()
-    (tmp_path / "tests" / "dataset.yaml").unlink()
+        declaration = "kind: graded\n"
+        if folder == "tests":  # another tool's
+            declaration = "kind: table\nlanguages: [en]\n"
+        (tmp_path / folder / "dataset.yaml").write_text(declaration, encoding="utf-8")
     (tmp_path / "cases" / "a" / "test_a.py").touch()
     return tmp_path
 
@@ -138,16 +153,21 @@ def test_a_moved_rootdir_is_refused(tree: Path) -> None:
 def test_a_shard_has_its_share_of_the_limits(tmp_path: Path) -> None:
     """All shares together are what was given, or what a models file allows."""
     limits = ("--concurrency", "10", "--rpm", "3", "--max-cost", "2")
-    shares_of = [options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)]
+    shares_of = [
+        options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)
+    ]
     assert [one.concurrency for one in shares_of] == [3, 3, 2, 2]
     assert [one.rpm for one in shares_of] == [1, 1, 1, 1]
     assert [one.max_cost for one in shares_of] == [0.5] * 4
-    assert shares(shares_of[0]) == ["shard 1 of 4: --concurrency 3, --rpm 1, --max-cost 0.5"]
+    assert shares(shares_of[0]) == [
+        "shard 1 of 4: --concurrency 3, --rpm 1, --max-cost 0.5"
+    ]
     whole = options_of(*limits, "--shard", "1/1")
     assert (whole.concurrency, shares(whole)) == (10, [])
     models = tmp_path / "models.yaml"
     models.write_text(
-        "m: {provider: openai, model: n, concurrency: 9, rpm: 40, tpm: 1000}\n", encoding="utf-8"
+        "m: {provider: openai, model: n, concurrency: 9, rpm: 40, tpm: 1000}\n",
+        encoding="utf-8",
     )
     words = ("--models", str(models), "--model", "m")
     for number, expected in ((1, (3, 10, 250)), (2, (2, 10, 250))):
@@ -183,7 +203,10 @@ def test_who_judges_is_connected_once() -> None:
     assert list(found.specs) == [A, B]
     assert [one.name for one in found.judges.spec.members] == [A, "lexical", B]
     assert list(found.judges.models.values()) == list(found.models.values())
-    assert list(chosen("--model", A, *judges(A, B), "--allow-self-judge").specs) == [A, B]
+    assert list(chosen("--model", A, *judges(A, B), "--allow-self-judge").specs) == [
+        A,
+        B,
+    ]
 
 
 @tabled("arguments", "message")
@@ -216,14 +239,25 @@ def known(project: Project, *arguments: str) -> bool:
     ("words", "is_known"),
     [
         *((words, True) for words in ("qa", "qa/capital", "qa -x", "-v qa")),
-        *((f"qa {words}", False) for words in ("-k bg", "-m capital", "--deselect qa/capital")),
-        *((f"qa --ignore{words}", False) for words in (" qa/capital", "-glob *capital*")),
-        *((f"qa --{words}", False) for words in ("collect-only", "setup-plan", "fixtures")),
+        *(
+            (f"qa {words}", False)
+            for words in ("-k bg", "-m capital", "--deselect qa/capital")
+        ),
+        *(
+            (f"qa --ignore{words}", False)
+            for words in (" qa/capital", "-glob *capital*")
+        ),
+        *(
+            (f"qa --{words}", False)
+            for words in ("collect-only", "setup-plan", "fixtures")
+        ),
         ("qa/capital/test_capital.py", False),
         ("qa/capital/test_capital.py::test_capital", False),
     ],
 )
-def test_only_whole_folders_are_known(capital: Project, words: str, is_known: bool) -> None:
+def test_only_whole_folders_are_known(
+    capital: Project, words: str, is_known: bool
+) -> None:
     """Folders hold just what is planned; a filter, a module or a listing must be seen first."""
     assert known(capital, *words.split()) is is_known
 
@@ -247,21 +281,26 @@ def test_failed_first_may_drop_tests(capital: Project) -> None:
     ],
     ids=["drops", "ignores", "not loaded yet", "harmless"],
 )
-def test_a_conftest_is_waited_for(capital: Project, path: str, text: str, is_known: bool) -> None:
+def test_a_conftest_is_waited_for(
+    capital: Project, path: str, text: str, is_known: bool
+) -> None:
     """One that drops tests, or is not loaded yet; a harmless one that is loaded changes nothing."""
     capital.write(path, text)
     assert known(capital, "qa") == is_known
 
 
 LABELS = (
-    "kind: judged\nlanguages: {en: {file: en.jsonl, rubric: simpleqa, floor: {agreement: 0.8}}}\n"
+    "kind: judged\n"
+    "languages: {en: {file: en.jsonl, rubric: simpleqa, floor: {agreement: 0.8}}}\n"
 )
 NONE = "no test with @pytest.mark.qa("
 
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_data_set_without_collected_tests_is_missed(project: Project, workers: int) -> None:
+def test_a_data_set_without_collected_tests_is_missed(
+    project: Project, workers: int
+) -> None:
     """For any reason; not where an option, a node id or another folder left it out."""
     for name in ("one", "two"):
         project.dataset(name, {"en": ["Sofia"] * 4}, graded({"en": BAR}))
@@ -286,7 +325,9 @@ def test_a_data_set_without_collected_tests_is_missed(project: Project, workers:
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
-def test_labels_without_a_test_measure_when_named(project: Project, workers: int) -> None:
+def test_labels_without_a_test_measure_when_named(
+    project: Project, workers: int
+) -> None:
     """Their folder among the paths is no worse than out of them; alone it is missed. A wrong file
     is refused by a dry run too."""
     yaml = graded({"en": BAR}, "rubric: simpleqa")
@@ -298,14 +339,21 @@ def test_labels_without_a_test_measure_when_named(project: Project, workers: int
     ]
     project.write("qa/labels/dataset.yaml", LABELS)
     project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    for words in (["qa/facts", "qa/labels"], *([] if workers else [["qa/facts"], ["qa"]])):
+    for words in (
+        ["qa/facts", "qa/labels"],
+        *([] if workers else [["qa/facts"], ["qa"]]),
+    ):
         assert project.run_with(workers, *words).ret == 0
-        assert [one["items"] for one in project.report()["judging"]["calibrations"]] == [24]
+        assert [
+            one["items"] for one in project.report()["judging"]["calibrations"]
+        ] == [24]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
     project.write("qa/labels/en.jsonl", '{"question": "Asked?"}\n')
     for option in ("-q", "--dry-run"):
         if not workers:
-            assert "en.jsonl:1: no column 'label'" in project.refused("qa/facts", option)
+            assert "en.jsonl:1: no column 'label'" in project.refused(
+                "qa/facts", option
+            )
 
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
@@ -321,7 +369,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         made.append(tuple(spec.text for spec in load.args[0]))
         return None
 
-    monkeypatch.setattr("evaluators.runtime.process.fork_early", note)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.fork_early", note)
     return made
 
 
@@ -334,16 +382,21 @@ def start(project: Project, *words: str) -> pytest.Config:
 
 @tabled("words", "specs")
 def test_every_model_that_may_be_asked_is_loaded(
-    words: list[str], specs: list[str] | None, loads: list[tuple[str, ...]], project: Project
+    words: list[str],
+    specs: list[str] | None,
+    loads: list[tuple[str, ...]],
+    project: Project,
 ) -> None:
     """Under test, judging, behind rules, of a panel, named in models.yaml; rules load no SDK."""
     start(project, *words)
     assert [[*one] for one in loads] == ([specs] if specs else [])
 
 
-def test_a_vain_head_start_ends(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vain_head_start_ends(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where something turns out to be wrong later the process does not stay."""
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     config = start(project, "--model", MODEL)
     process = config.stash[worker.EARLY]._process
     assert process.is_alive()
@@ -353,7 +406,12 @@ def test_a_vain_head_start_ends(project: Project, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("option", "starts"),
-    [("--replay", False), ("--dry-run", False), ("--collect-only", False), ("--seed=1", True)],
+    [
+        ("--replay", False),
+        ("--dry-run", False),
+        ("--collect-only", False),
+        ("--seed=1", True),
+    ],
 )
 def test_who_sends_nothing_starts_nothing_early(
     option: str, starts: bool, project: Project, loads: list[tuple[str, ...]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.__main__ import main
+from qagate.reports.__main__ import main
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen, loopback, reply
 from tests.support.projects import BAR, MODES, MODULE, Project, graded
@@ -29,7 +29,9 @@ def register(project: Project) -> None:
          "predicted_answer": text, "topic": "work" if number else "home", "labels": "formal"}
         for number, text in enumerate(ANSWERS)
     ]  # fmt: skip
-    project.write("qa/letters/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    project.write(
+        "qa/letters/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows)
+    )
 
 
 def by_register(seen: Seen) -> Answer:
@@ -51,7 +53,12 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: Patch) -
     assert done.ret == 0, done.stdout.str()
     records = project.records()
     assert [record["grade"] for record in records] == list(ANSWERS.values())
-    assert [record["outcome"] for record in records] == ["passed", "passed", "failed", "passed"]
+    assert [record["outcome"] for record in records] == [
+        "passed",
+        "passed",
+        "failed",
+        "passed",
+    ]
     part = project.only("slices")
     values = {name: found["value"] for name, found in part["measures"].items()}
     shares = {"share_formal": 0.5, "share_mixed": 0.25, "share_informal": 0.25}
@@ -64,7 +71,9 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: Patch) -
 
 
 @tabled("change", "message")
-def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], message: str) -> None:
+def test_wrong_labels_are_refused(
+    project: Project, change: tuple[str, str], message: str
+) -> None:
     """File, line and key, before any call."""
     register(project)
     project.write("qa/letters/register.en.yaml", REGISTER.replace(*change))
@@ -74,8 +83,12 @@ def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], mes
 def test_grades_of_other_rubrics_are_refused(project: Project) -> None:
     """Rules say CORRECT, which is none of its labels; a gate names what there is."""
     register(project)
-    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused("qa")
-    project.write("qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect"))
+    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused(
+        "qa"
+    )
+    project.write(
+        "qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect")
+    )
     assert "incorrect" in project.refused("qa")
 
 
@@ -85,14 +98,21 @@ LETTERS: str = kept(__file__, "by_letter")
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("anthropic", "")])
-def test_plain_text_rubrics(project: Project, monkeypatch: Patch, provider: str, path: str) -> None:
+def test_plain_text_rubrics(
+    project: Project, monkeypatch: Patch, provider: str, path: str
+) -> None:
     """A judge is sent the description as it stands; letters and grades name what counts half."""
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
-    for name, yaml, how in (("expert", RATED, "rate-bare"), ("quiz", LETTERS, "letter")):
+    for name, yaml, how in (
+        ("expert", RATED, "rate-bare"),
+        ("quiz", LETTERS, "letter"),
+    ):
         project.dataset(name, {"en": ["[[answer=A]]", "[[answer=C]]"]}, yaml)
         project.write(f"qa/{name}/mine.en.{how}.txt", PLAIN)
     with loopback() as server:
-        done = project.run_in_process("qa", "--judge", f"{provider}:j@{server.url}{path}")
+        done = project.run_in_process(
+            "qa", "--judge", f"{provider}:j@{server.url}{path}"
+        )
     assert done.ret == 0, done.stdout.str()
     called = [seen.body["tools"][0] for seen in server.requests if seen.tool]
     said = [tool.get("function", tool)["description"] for tool in called]
@@ -103,7 +123,9 @@ def test_plain_text_rubrics(project: Project, monkeypatch: Patch, provider: str,
 
 
 @tabled("yaml", "line", "message")
-def test_what_rubrics_lack_is_refused(project: Project, yaml: str, line: str, message: str) -> None:
+def test_what_rubrics_lack_is_refused(
+    project: Project, yaml: str, line: str, message: str
+) -> None:
     """A function that is not called, a score of no grade: file, line and key, before any call."""
     key = line.partition(":")[0]
     kept = [old for old in yaml.splitlines() if not old.startswith(key)]
@@ -114,21 +136,29 @@ def test_what_rubrics_lack_is_refused(project: Project, yaml: str, line: str, me
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_rules_in_one_file_judge(project: Project, mode: str, monkeypatch: Patch) -> None:
+def test_rules_in_one_file_judge(
+    project: Project, mode: str, monkeypatch: Patch
+) -> None:
     """Another repository's class judges grades, own labels and a failure, with workers too."""
     register(project)
     project.dataset("capital", {"en": ["Sofia", "Varna", "broken"]})
     project.write("my_rules.py", RULES)
     spec = "python:my_rules:Politeness"
-    monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
+    monkeypatch.setattr(
+        sys, "path", list(sys.path)
+    )  # no other test's folder stays in it
     done = project.run_in_process(*MODES[mode], "qa", "--judge", spec, "--gates=off")
     assert done.ret == 1, done.stdout.str()
-    found = {(r["dataset"], r["id"]): (r["grade"], r["judge"]) for r in project.records()}
+    found = {
+        (r["dataset"], r["id"]): (r["grade"], r["judge"]) for r in project.records()
+    }
     assert found["capital", "q1"] == ("CORRECT", spec)
     assert found["capital", "q2"] == ("INCORRECT", spec)
     assert found["letters", "q0"] == ("formal", spec)
     assert found["letters", "q2"] == ("informal", spec)
-    failed = next(r for r in project.records() if r["dataset"] == "capital" and r["id"] == "q3")
+    failed = next(
+        r for r in project.records() if r["dataset"] == "capital" and r["id"] == "q3"
+    )
     assert failed["outcome"] == "error"
     assert "judge_failed" in json.dumps(failed)
 
@@ -150,21 +180,33 @@ def test_words_of_ones_own_language(project: Project) -> None:
     yaml = graded({"de": "correct: {min: 0.1}, drop: {max: 0.9}"})
     project.dataset("capital", {"de": [DONT_KNOW, "Sofia", "Ka Ahnung"]}, yaml)
     done = project.run_in_process("qa")
-    assert [one["grade"] for one in project.records()] == ["INCORRECT", "CORRECT", "INCORRECT"]
-    assert "write `refusals: [...]` into words/de.yaml" in " ".join(done.stdout.str().split())
+    assert [one["grade"] for one in project.records()] == [
+        "INCORRECT",
+        "CORRECT",
+        "INCORRECT",
+    ]
+    assert "write `refusals: [...]` into words/de.yaml" in " ".join(
+        done.stdout.str().split()
+    )
     project.out.rename(project.path / "before")
     project.write("pyproject.toml", WORDS)
     project.write("words/de.yaml", "refusals: [weiß ich leider nicht, ka ahnung]\n")
-    done = project.run("-n", "2", "qa", "--baseline=before")  # a process reads them once
+    done = project.run(
+        "-n", "2", "qa", "--baseline=before"
+    )  # a process reads them once
     found = [one["grade"] for one in project.records()]
     assert found == ["NOT_ATTEMPTED", "CORRECT", "NOT_ATTEMPTED"]
     assert "has no words of" not in done.stdout.str()
-    assert "the judge lexical:de changed: words from nothing to " in project.text("summary.md")
+    assert "the judge lexical:de changed: words from nothing to " in project.text(
+        "summary.md"
+    )
     assert project.gate_states()["drop"] == "INCONCLUSIVE"
 
 
 @tabled("text", "message")
-def test_words_that_cannot_be_used(project: Project, text: str | None, message: str) -> None:
+def test_words_that_cannot_be_used(
+    project: Project, text: str | None, message: str
+) -> None:
     """One line with file, line and key, before anything is asked."""
     project.dataset("capital", {"de": [DONT_KNOW]})
     project.write("pyproject.toml", WORDS)
@@ -193,7 +235,10 @@ def alone(project: Project, answers: list[str]) -> None:
     project.write("qa/forms/answer.schema.json", json.dumps(SCHEMA))
     project.write("qa/forms/test_forms.py", MODULE.format(name="forms"))
     rows = [
-        {"question": f"Name a city, as JSON, number {number}.", "predicted_answer": answer}
+        {
+            "question": f"Name a city, as JSON, number {number}.",
+            "predicted_answer": answer,
+        }
         for number, answer in enumerate(answers)
     ]
     project.write("qa/forms/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -204,7 +249,11 @@ def test_checks_stand_next_to_the_judge(formed: Project) -> None:
     done = formed.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
     records = formed.records()
-    assert [record["grade"] for record in records] == ["CORRECT", "CORRECT", "INCORRECT"]
+    assert [record["grade"] for record in records] == [
+        "CORRECT",
+        "CORRECT",
+        "INCORRECT",
+    ]
     assert [record["measures"]["check_form"] for record in records] == [1.0, 1.0, 0.0]
     found = formed.only("slices")["measures"]["check_form"]
     assert found["value"] == pytest.approx(2 / 3)
@@ -220,7 +269,9 @@ def test_checks_stand_next_to_the_judge(formed: Project) -> None:
     done = formed.run_in_process("qa")
     assert done.ret == 6, done.stdout.str()
     (record,) = [one for one in formed.records() if one["outcome"] == "error"]
-    assert "check_failed: check_short: ValueError: no such thing" in str(record["error"])
+    assert "check_failed: check_short: ValueError: no such thing" in str(
+        record["error"]
+    )
     assert formed.gate_states()["check_short"] == "INCONCLUSIVE"
 
 
@@ -235,13 +286,17 @@ def test_checks_alone_decide(project: Project) -> None:
     alone(project, ["Sofia", "Varna", "Plovdiv"])
     assert project.run_in_process("qa").ret == 1
     alone(project, ["x"])
-    text = ALONE.replace("  - {name: schema, check: json_schema, schema: answer.schema.json}\n", "")
+    text = ALONE.replace(
+        "  - {name: schema, check: json_schema, schema: answer.schema.json}\n", ""
+    )
     project.write("qa/forms/dataset.yaml", text.replace("checks:\n", ""))
     assert "key 'checks': missing; list one" in project.refused("qa")
 
 
 @tabled("old", "new", "said")
-def test_what_is_wrong_is_said_in_one_line(formed: Project, old: str, new: str, said: str) -> None:
+def test_what_is_wrong_is_said_in_one_line(
+    formed: Project, old: str, new: str, said: str
+) -> None:
     """File, line and key, before anything is asked."""
     assert old in FORMED
     formed.write("qa/capital/dataset.yaml", FORMED.replace(old, new, 1))
@@ -256,7 +311,9 @@ CAPITALS = graded({"en": BAR})
 @pytest.fixture
 def capitals(project: Project, monkeypatch: Patch) -> Project:
     """Return a project of three items without a prompt, and an application next to it."""
-    monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
+    monkeypatch.setattr(
+        sys, "path", list(sys.path)
+    )  # no other test's folder stays in it
     project.dataset("capital", {"en": [None] * 3}, CAPITALS)
     project.write("app_under_test.py", FUNCTION)
     return project
@@ -293,12 +350,18 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
 def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
     """Never a grade; where three calls fail alike nothing can be: exit 4 with the cause."""
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:picky")
-    assert [record["outcome"] for record in capitals.records()] == ["passed", "error", "passed"]
+    assert [record["outcome"] for record in capitals.records()] == [
+        "passed",
+        "error",
+        "passed",
+    ]
     (error,) = [record for record in capitals.records() if record["outcome"] == "error"]
     assert "target_failed" in json.dumps(error)
     assert done.ret == 0, done.stdout.str()
     capitals.write("qa/capital/dataset.yaml", CAPITALS.replace("0.5", "0.9"))
-    assert capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
+    assert (
+        capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
+    )
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
     assert done.ret == 4
     assert "LookupError: no index for en (app_under_test.py:" in done.outlines[-1]
@@ -309,7 +372,9 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
     """One request an item, with the question in its template; a wrong path ends the run."""
 
     def handle(seen: Seen) -> Answer:
-        return Answer(body={"answer": "Sofia" if "Bulgaria" in seen.body["question"] else "?"})
+        return Answer(
+            body={"answer": "Sofia" if "Bulgaria" in seen.body["question"] else "?"}
+        )
 
     with loopback(handler=handle) as server:
         capitals.write("models.yaml", SERVICE.format(url=server.url))
@@ -323,13 +388,18 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
         capitals.write("models.yaml", wrong.format(url=server.url))
         done = capitals.run_in_process(*options)
         assert done.ret == 4
-        assert "$.anser leads to nothing in the reply, which has answer" in done.stdout.str()
+        assert (
+            "$.anser leads to nothing in the reply, which has answer"
+            in done.stdout.str()
+        )
         assert "none succeeded: check the service (" in done.outlines[-1]
         assert server.count == 6
 
 
 @tabled("options", "said")
-def test_what_is_wrong_is_said(capitals: Project, options: tuple[str, ...], said: str) -> None:
+def test_what_is_wrong_is_said(
+    capitals: Project, options: tuple[str, ...], said: str
+) -> None:
     """Exit 4 before any call, with what is likely to be meant."""
     capitals.write("models.yaml", SERVICE.format(url="http://127.0.0.1:1"))
     assert said in capitals.refused("qa", *options)

@@ -8,29 +8,46 @@ from pathlib import Path
 
 import pytest
 
-from reports.__main__ import main
-from reports.render import console
-from reports.render.writer import write
-from reports.run.report_folder import NO_VERDICT, keep_decided, previous
-from reports.run.run_json import load_report
+from qagate.reports.__main__ import main
+from qagate.reports.render import console
+from qagate.reports.render.writer import write
+from qagate.reports.run.report_folder import NO_VERDICT, keep_decided, previous
+from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch
-from tests.support.projects import BAR, MODULE, RIGHT, WRONG, Project, graded, item, new_project
+from tests.support.projects import (
+    BAR,
+    MODULE,
+    RIGHT,
+    WRONG,
+    Project,
+    graded,
+    item,
+    new_project,
+)
 from tests.support.samples import full, report
 from tests.support.tables import kept, tabled
 
 pytestmark = pytest.mark.untraced
 YAML = graded({"en": "drop: {max: 0.05}"})
 OLD = [RIGHT] * 54 + [WRONG] * 6
-NEW = [WRONG] * 24 + [RIGHT] * 36  # right where 30 of the old ones are, and a third worse
+NEW = [WRONG] * 24 + [
+    RIGHT
+] * 36  # right where 30 of the old ones are, and a third worse
 BOTH_RIGHT = range(25, 55)
 
 
 @tabled("way", "code", "words")
-def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, words: str) -> None:
+def test_no_baseline_ships_a_worse_model(
+    project: Project, way: str, code: int, words: str
+) -> None:
     """It FAILs against all of the old run, and is INCONCLUSIVE against any part of it."""
-    kept = [one if number in BOTH_RIGHT else None for number, one in enumerate(OLD, start=1)]
+    kept = [
+        one if number in BOTH_RIGHT else None for number, one in enumerate(OLD, start=1)
+    ]
     project.dataset("capital", {"en": kept if way == "unanswered" else OLD}, YAML)
-    nodes = [f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in BOTH_RIGHT]
+    nodes = [
+        f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in BOTH_RIGHT
+    ]
     if way == "cut data":
         lines = [str(item(n, RIGHT)).replace("'", '"') for n in BOTH_RIGHT]
         project.write("qa/capital/en.jsonl", "\n".join(lines))
@@ -56,7 +73,14 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     (project.path / "reports/linked.json").symlink_to(project.out / "run.json")
     whole = project.report()
     for option in ("--baseline", "--anchor"):
-        for name in ("out", "out/run.json", "out/kept", "out.previous", "link", "linked.json"):
+        for name in (
+            "out",
+            "out/run.json",
+            "out/kept",
+            "out.previous",
+            "link",
+            "linked.json",
+        ):
             line = project.refused(f"{option}=reports/{name}", "qa")
             assert f"{option}: " in line
             assert "lies in --report-dir" in line
@@ -64,7 +88,13 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
         words = ("--report-dir=reports/link", f"{option}=reports/out", "qa")
         assert "lies in --" in project.refused(*words)
         for command in ("gate", "merge"):
-            given = [command, "before", f"{option}=reports/link", "--to", str(project.out)]
+            given = [
+                command,
+                "before",
+                f"{option}=reports/link",
+                "--to",
+                str(project.out),
+            ]
             assert main(given) == 4
             assert "lies in --to" in capsys.readouterr().err
     assert main(["compare", "reports/out", "before", "--to", "reports/link"]) == 4
@@ -81,7 +111,9 @@ def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
     project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
     project.run_in_process("qa")
     run, to = str(project.out), project.path / "m"
-    table = project.write("old.csv", "id,score\n" + "".join(f"q{n},1\n" for n in range(99)))
+    table = project.write(
+        "old.csv", "id,score\n" + "".join(f"q{n},1\n" for n in range(99))
+    )
     for words, wrong, code in (
         (["merge", run], "nowhere", 0),
         (["merge", run], "--baseline=nowhere", 0),
@@ -95,7 +127,9 @@ def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
     assert project.report()["verdict"] == "PASS"
 
 
-def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch) -> None:
+def test_an_anchor_is_a_second_run_to_pass(
+    project: Project, monkeypatch: Patch
+) -> None:
     """The gate passes against the baseline and fails against the anchor: exit 1. Without a baseline
     the anchor alone brings the paired gates into a dry run, and keeps it from exit 0."""
     yaml = YAML.replace("0.05", "0.1")
@@ -103,7 +137,7 @@ def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch)
         project.dataset("capital", {"en": answers}, yaml)
         project.run_in_process("qa")
         project.out.rename(project.path / folder)
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
+    monkeypatch.setattr("qagate.reports.verdict.odds.RUNS", 20)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
     assert "drop (anchor) <= 0.1" in planned
@@ -111,19 +145,26 @@ def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch)
     result = project.run_in_process("--baseline=before", "--anchor=anchor", "qa")
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["*capital:en * drop (anchor) -0.300*bar not below -0.1", "PASS *capital:en *drop +0.000*"]
+        [
+            "*capital:en * drop (anchor) -0.300*bar not below -0.1",
+            "PASS *capital:en *drop +0.000*",
+        ]
     )
     assert project.run_in_process("--anchor=nowhere", "qa").ret == 4
 
 
-def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project) -> None:
+def test_both_sides_of_recorded_answers_are_named_by_their_file(
+    project: Project,
+) -> None:
     """Summary, page and ``compare`` tell one file of answers from the other, and where it was."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
     rows = project.path / "qa/capital/en.jsonl"
     for name in ("gpt-4o.jsonl", "mini.jsonl"):
         (project.path / name).write_bytes(rows.read_bytes())
     last = project.path / "last"
-    project.run_in_process("--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa")
+    project.run_in_process(
+        "--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa"
+    )
     new = "--items=capital:en=mini.jsonl"
     project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
     summary = project.text("summary.md")
@@ -143,7 +184,9 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     bars = dict.fromkeys(("en", "bg"), f"{BAR}, drop: {{max: 0.3, evidence: estimate}}")
     for first in (WRONG, RIGHT):
         for name in ("one", "two"):
-            project.dataset(name, {"en": [first, *[RIGHT] * 47], "bg": [RIGHT] * 3}, graded(bars))
+            project.dataset(
+                name, {"en": [first, *[RIGHT] * 47], "bg": [RIGHT] * 3}, graded(bars)
+            )
         if first == WRONG:
             project.run_in_process("qa")
             project.out.rename(project.path / "before")
@@ -160,16 +203,23 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
         assert line in project.text("gates.xml")
     project.dataset("one", {"en": [RIGHT] * 45, "bg": [RIGHT] * 3}, graded(bars))
     result = project.run_in_process(f"--{role}=before", "qa")
-    assert f"this run lacks 6% of one:en's items, which the {role} has" in result.outlines[-1]
+    assert (
+        f"this run lacks 6% of one:en's items, which the {role} has"
+        in result.outlines[-1]
+    )
     assert main(["gate", "reports/out"]) == result.ret == 6
     project.dataset("one", {"en": [RIGHT] * 46, "bg": [RIGHT] * 3}, graded(bars))
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0
 
 
 @tabled("text", "code", "said")
-def test_a_project_may_demand_a_baseline(project: Project, text: str, code: int, said: str) -> None:
+def test_a_project_may_demand_a_baseline(
+    project: Project, text: str, code: int, said: str
+) -> None:
     """``[tool.qagate]`` in pyproject.toml holds for all data sets; a typo is refused."""
-    project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR + ", drop: {max: 0.9}"}))
+    project.dataset(
+        "capital", {"en": [RIGHT] * 4}, graded({"en": BAR + ", drop: {max: 0.9}"})
+    )
     project.write("pyproject.toml", f"[tool.qagate]\n{text}\n")
     result = project.run_in_process("qa")
     assert result.ret == code
@@ -201,7 +251,9 @@ def test_runs_that_decide_nothing_leave_the_last_that_did(project: Project) -> N
         result = project.run_in_process("--limit", limit, "qa")
         assert verdict(out) == f"INCONCLUSIVE of {limit}"
         assert {path.name: path.read_bytes() for path in kept.iterdir()} == whole
-        result.stdout.fnmatch_lines(["the last one that decided: *out.previous/report.html"])
+        result.stdout.fnmatch_lines(
+            ["the last one that decided: *out.previous/report.html"]
+        )
     project.dataset("capital", {"en": ["Varna"] * 4}, HALF)
     assert project.run_in_process("qa").ret == 1
     assert verdict(kept) == "PASS of 4"
@@ -223,7 +275,9 @@ def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
     write(report(), tmp_path / "new")
     (tmp_path / "new.previous").write_text("in the way", encoding="utf-8")
     problem = keep_decided(tmp_path / "new")
-    assert "new.previous: the report before cannot be kept there (File exists)" in problem
+    assert (
+        "new.previous: the report before cannot be kept there (File exists)" in problem
+    )
 
 
 ABORTED: str = kept(__file__, "aborted")
@@ -246,7 +300,9 @@ def decided(passed: Path, project: Project) -> Project:
 
 
 @tabled("words", "body", "code", "said")
-def test_no_pass_stays(decided: Project, words: list[str], body: str, code: int, said: str) -> None:
+def test_no_pass_stays(
+    decided: Project, words: list[str], body: str, code: int, said: str
+) -> None:
     """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
     project = decided
     if body:
@@ -263,7 +319,9 @@ def test_no_pass_stays(decided: Project, words: list[str], body: str, code: int,
         assert 'errors="1"' in project.text("gates.xml")
         why = "was refused: exit 4" if code == 4 else "has written no report"
         assert f"{why}</error>" in project.text("gates.xml")
-        assert NO_VERDICT in project.refused("--baseline=reports/out", "--report-dir=new", "qa")
+        assert NO_VERDICT in project.refused(
+            "--baseline=reports/out", "--report-dir=new", "qa"
+        )
     project.write("qa/capital/test_capital.py", MODULE.format(name="capital"))
     if body:
         assert project.run_in_process("qa").ret == 0
@@ -273,7 +331,9 @@ def test_no_pass_stays(decided: Project, words: list[str], body: str, code: int,
 def test_a_second_run_into_the_folder_is_refused(project: Project) -> None:
     """One line while the first goes on, or where nothing can be written; the report stays."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, HALF)
-    code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
+    code = (
+        "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
+    )
     code += "print(flush=True); sys.stdin.read()"
     project.out.mkdir(parents=True)
     lock = str(project.out / ".lock")
@@ -314,4 +374,6 @@ def test_quiet_still_prints_gates_path_and_verdict(project: Project) -> None:
         lines = project.run_in_process(quiet, "qa").stdout.lines
         assert any(line.startswith("FAIL ") and "capital:en" in line for line in lines)
         assert any(line.startswith("report: ") for line in lines)
-        assert [line for line in lines if line][-1].startswith("GATES FAIL (1 of 1 failed): exit 1")
+        assert [line for line in lines if line][-1].startswith(
+            "GATES FAIL (1 of 1 failed): exit 1"
+        )

@@ -13,9 +13,18 @@ from typing import NamedTuple
 
 import pytest
 
-from reports.__main__ import main
+from qagate.reports.__main__ import main
 from tests.support.fixtures import Patch
-from tests.support.projects import BAR, MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
+from tests.support.projects import (
+    BAR,
+    MODES,
+    MODULE,
+    RIGHT,
+    WRONG,
+    Project,
+    graded,
+    new_project,
+)
 from tests.support.tables import kept
 
 pytestmark = pytest.mark.untraced
@@ -25,7 +34,9 @@ TWO_LANGUAGES: str = kept(__file__, "two_languages")
 
 def capitals_in(project: Project) -> Project:
     english = [RIGHT, RIGHT, WRONG, "I don't know.", RIGHT, RIGHT]
-    project.dataset("capital", {"en": english, "bg": [RIGHT, RIGHT, WRONG]}, TWO_LANGUAGES)
+    project.dataset(
+        "capital", {"en": english, "bg": [RIGHT, RIGHT, WRONG]}, TWO_LANGUAGES
+    )
     return project
 
 
@@ -54,7 +65,9 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finishe
 
 
 @pytest.fixture(params=list(MODES))
-def finished(finished_runs: dict[str, Finished], request: pytest.FixtureRequest) -> Finished:
+def finished(
+    finished_runs: dict[str, Finished], request: pytest.FixtureRequest
+) -> Finished:
     return finished_runs[request.param]
 
 
@@ -71,15 +84,21 @@ def test_every_item_is_a_case_with_one_end(finished: Finished) -> None:
     assert silent["outcome"] == "error"
     result.stdout.no_fnmatch_line("FAILED*")
     result.stdout.no_fnmatch_line("verdict:  INCORRECT")
-    assert (project.path / "items.xml").read_text(encoding="utf-8").count("<failure") == 3
+    assert (project.path / "items.xml").read_text(encoding="utf-8").count(
+        "<failure"
+    ) == 3
 
 
 @pytest.mark.parametrize("option", ["-rf", "--gates=off"])
 def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
     """Question, expected, answer, verdict and reason, where they are asked for; no traceback."""
     result = capitals.run_in_process(option, "qa")
-    lines = "question: What is the capital of Bulgaria*|expected: Sofia|answer:   Plovdiv"
-    result.stdout.fnmatch_lines([*lines.split("|"), "verdict:  INCORRECT", "reason:   *"])
+    lines = (
+        "question: What is the capital of Bulgaria*|expected: Sofia|answer:   Plovdiv"
+    )
+    result.stdout.fnmatch_lines(
+        [*lines.split("|"), "verdict:  INCORRECT", "reason:   *"]
+    )
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*assert verdict*")
 
@@ -87,9 +106,18 @@ def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
 def test_all_report_files_are_written(finished: Finished) -> None:
     """Every file of the contract, the two-column one right; one ``qa`` property an item."""
     slices = {f"{name}-graded.csv" for name in ("capital-en", "capital-bg", "river-en")}
-    whole = {"run.json", "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml"}
+    whole = {
+        "run.json",
+        "records.jsonl",
+        "results.csv",
+        "report.html",
+        "summary.md",
+        "gates.xml",
+    }
     assert {path.name for path in finished.project.out.iterdir()} == slices | whole
-    graded = finished.project.text("capital-en-graded.csv").lstrip("\ufeff").splitlines()
+    graded = (
+        finished.project.text("capital-en-graded.csv").lstrip("\ufeff").splitlines()
+    )
     rows = ["Question number,Classification", "1,A", "2,A", "3,B", "4,C", "5,A", "6,A"]
     assert [line.replace('"', "") for line in graded] == rows
     gates = ET.parse(finished.project.out / "gates.xml").iter("testcase")
@@ -105,7 +133,9 @@ def test_all_report_files_are_written(finished: Finished) -> None:
     }
 
 
-def test_two_runs_differ_only_in_the_run_block(finished_runs: dict[str, Finished]) -> None:
+def test_two_runs_differ_only_in_the_run_block(
+    finished_runs: dict[str, Finished],
+) -> None:
     """However it is distributed, everything in run.json but its ``run`` block is the same."""
     reports = [run.project.report() for run in finished_runs.values()]
     for report in reports:
@@ -116,18 +146,29 @@ def test_two_runs_differ_only_in_the_run_block(finished_runs: dict[str, Finished
 @pytest.mark.parametrize(
     ("words", "slices"),
     [
-        ("--languages bg", {"capital:bg"}),  # and no empty test of the data set without it
+        (
+            "--languages bg",
+            {"capital:bg"},
+        ),  # and no empty test of the data set without it
         ("-m capital", {"capital:en", "capital:bg"}),
         ("-m en_and_capital", {"capital:en"}),
     ],
 )
-def test_whole_slices_can_be_chosen(capitals: Project, words: str, slices: set[str]) -> None:
+def test_whole_slices_can_be_chosen(
+    capitals: Project, words: str, slices: set[str]
+) -> None:
     """Languages and marks choose whole slices, whose gates count."""
     capitals.dataset("river", {"en": [RIGHT]})
-    result = capitals.run_in_process(*(one.replace("_", " ") for one in words.split()), "qa")
+    result = capitals.run_in_process(
+        *(one.replace("_", " ") for one in words.split()), "qa"
+    )
     assert result.ret == 0
-    assert {f"{one['dataset']}:{one['language']}" for one in capitals.records()} == slices
-    result.assert_outcomes(passed=len(capitals.records()) - capitals.outcomes()["failed"])
+    assert {
+        f"{one['dataset']}:{one['language']}" for one in capitals.records()
+    } == slices
+    result.assert_outcomes(
+        passed=len(capitals.records()) - capitals.outcomes()["failed"]
+    )
 
 
 def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) -> None:
@@ -148,7 +189,9 @@ def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) ->
 
 def test_ones_own_file_runs_alone(capitals: Project) -> None:
     """--items replaces a slice's file, /test takes a split's; only that runs, without gates."""
-    own = capitals.write("mine.csv", "Question,Answers,Predicted answers\nQ?,Praha,Praha\n")
+    own = capitals.write(
+        "mine.csv", "Question,Answers,Predicted answers\nQ?,Praha,Praha\n"
+    )
     result = capitals.run_in_process(f"--items=capital:cs={own}", "qa")
     assert result.ret == 6
     (record,) = capitals.records()
@@ -165,7 +208,9 @@ def test_ones_own_file_runs_alone(capitals: Project) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_plan_asks_nobody(capitals: Project, workers: int, monkeypatch: Patch) -> None:
+def test_a_plan_asks_nobody(
+    capitals: Project, workers: int, monkeypatch: Patch
+) -> None:
     """--collect-only has the cases, the plan items and calls; no key, ledger, report or worker."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     listed = capitals.run_with(workers, "--collect-only", "-q", "qa")
@@ -197,7 +242,9 @@ def test_a_marker_that_names_no_dataset(project: Project) -> None:
     project.write("qa/test_towns.py", MODULE.format(name="towns"))
     result = project.run_in_process("qa")
     assert result.ret == 2
-    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one next to this module*"])
+    result.stdout.fnmatch_lines(
+        ["*no dataset.yaml under *qa; write one next to this module*"]
+    )
     result = capitals_in(project).run_in_process("qa")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
@@ -209,7 +256,11 @@ def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
     result = project.run_in_process("plain")
     assert result.ret == 0
     assert "qa " not in result.stdout.str()
-    assert not {path.name for path in project.path.iterdir()} & {".qa", "reports", ".deepeval"}
+    assert not {path.name for path in project.path.iterdir()} & {
+        ".qa",
+        "reports",
+        ".deepeval",
+    }
     line = project.refused("--limit", "3", "plain")
     assert line.startswith("ERROR: no dataset.yaml is in, under or next to")
     project.write("conftest.py", LINES)
@@ -222,7 +273,9 @@ LINES: str = kept(__file__, "lines")
 
 def test_a_leak_of_other_tests_is_still_seen(project: Project) -> None:
     """Where no dataset is, pytest's search for what was never closed finds as much as ever."""
-    leak = "def test_leak():\n    opened = [open(__file__)]\n    opened.append(opened)\n"
+    leak = (
+        "def test_leak():\n    opened = [open(__file__)]\n    opened.append(opened)\n"
+    )
     project.write("other/test_leak.py", leak)
     assert project.run("-W", "error", "other").ret == 1
 
@@ -261,23 +314,95 @@ TABLE = [
     Row("every gate passes", 0, "GATES PASS (1 of 1): exit 0", answers=(RIGHT, RIGHT)),
     Row("misses that the gates count", 0, "GATES PASS (1 of 1): exit 0"),
     Row("a gate fails", 1, "GATES FAIL", yaml=BAR_09, workers="0"),
-    Row("an ordinary failing test", 1, "exit 1", files={"qa/capital/test_x.py": FAILING_TEST}),
-    Row("a module with an error", 1, "", files={"qa/test_x.py": BROKEN_MODULE}, workers="2"),
-    Row("a teardown error", 1, "exit 1", files={"qa/conftest.py": BAD_TEARDOWN}, workers="2"),
-    Row("an exception in a test body", 1, "", files={"qa/capital/test_capital.py": BAD_BODY}),
-    Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}, workers="2"),
+    Row(
+        "an ordinary failing test",
+        1,
+        "exit 1",
+        files={"qa/capital/test_x.py": FAILING_TEST},
+    ),
+    Row(
+        "a module with an error",
+        1,
+        "",
+        files={"qa/test_x.py": BROKEN_MODULE},
+        workers="2",
+    ),
+    Row(
+        "a teardown error",
+        1,
+        "exit 1",
+        files={"qa/conftest.py": BAD_TEARDOWN},
+        workers="2",
+    ),
+    Row(
+        "an exception in a test body",
+        1,
+        "",
+        files={"qa/capital/test_capital.py": BAD_BODY},
+    ),
+    Row(
+        "an internal error is pytest's own",
+        3,
+        "",
+        files={"conftest.py": INTERNAL},
+        workers="2",
+    ),
     Row("a wrong option", 4, "", options=("--limit", "many")),
-    Row("nothing selected", 5, "exit 5; all items by name: pytest ", options=NOTHING, workers="2"),
-    Row("ungraded items that could tip the gate", 6, "GATES INCONCLUSIVE", TIPPING, workers="2"),
-    Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
+    Row(
+        "nothing selected",
+        5,
+        "exit 5; all items by name: pytest ",
+        options=NOTHING,
+        workers="2",
+    ),
+    Row(
+        "ungraded items that could tip the gate",
+        6,
+        "GATES INCONCLUSIVE",
+        TIPPING,
+        workers="2",
+    ),
+    Row(
+        "ungraded items that cannot",
+        0,
+        "GATES PASS",
+        answers=(RIGHT, RIGHT, RIGHT, None),
+    ),
     Row("no gate declared", 6, "exit 6", yaml=UNGATED),
-    Row("no gate for one slice", 6, "NO GATE for capital:bg: exit 6", (RIGHT,), yaml=HALF_GATED),
+    Row(
+        "no gate for one slice",
+        6,
+        "NO GATE for capital:bg: exit 6",
+        (RIGHT,),
+        yaml=HALF_GATED,
+    ),
     Row("a hand-picked part", 6, "GATES INCONCLUSIVE", options=("-k", "q1")),
     Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
-    Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
+    Row(
+        "gates off: pytest's own, green",
+        0,
+        "exit 0",
+        (RIGHT,),
+        options=("--gates", "off"),
+    ),
     Row("a dry run", 0, "", options=("--dry-run",), yaml=BAR_09),
-    Row("stopped early, undecided", 6, "exit 6", LATE, NARROW, options=("-x",), workers="2"),
-    Row("stopped early, beyond help", 1, "GATES FAIL", (WRONG,) * 4, BAR_09, options=("-x",)),
+    Row(
+        "stopped early, undecided",
+        6,
+        "exit 6",
+        LATE,
+        NARROW,
+        options=("-x",),
+        workers="2",
+    ),
+    Row(
+        "stopped early, beyond help",
+        1,
+        "GATES FAIL",
+        (WRONG,) * 4,
+        BAR_09,
+        options=("-x",),
+    ),
 ]
 
 
@@ -297,12 +422,17 @@ HIDING = "def pytest_collection_modifyitems(items):\n    items[:] = items[-4:]\n
 
 
 @pytest.mark.parametrize("words", [("-k", "capital-bg"), ("--deselect", "*"), ()])
-def test_a_slice_left_out_by_hand_lets_nothing_pass(project: Project, words: Sequence[str]) -> None:
+def test_a_slice_left_out_by_hand_lets_nothing_pass(
+    project: Project, words: Sequence[str]
+) -> None:
     """By an option or by code, in the run and decided again; ``-m`` may choose a slice."""
     data = {"en": [WRONG] * 4, "bg": [RIGHT] * 4}
     project.dataset("capital", data, graded(dict.fromkeys(data, BAR)))
     assert project.run_in_process("-m", "bg", "qa").ret == 0
-    names = [f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in range(1, 5)]
+    names = [
+        f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]"
+        for n in range(1, 5)
+    ]
     words = [f"--deselect={name}" for name in names] if "*" in words else words
     if not words:
         project.write("qa/conftest.py", HIDING)

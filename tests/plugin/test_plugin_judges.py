@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
-from cases.config import load_dataset
-from cases.loading import load_cases
-from cases.plan import BUNDLED_LABELS
-from reports.__main__ import main
-from reports.commands.data_sets import new
+from qagate.cases.config import load_dataset
+from qagate.cases.loading import load_cases
+from qagate.cases.plan import BUNDLED_LABELS
+from qagate.reports.__main__ import main
+from qagate.reports.commands.data_sets import new
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
 from tests.support.tables import kept
 
 pytestmark = pytest.mark.untraced
-YAML = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "judge: unmeasured", judged=True)
+YAML = graded(
+    dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "judge: unmeasured", judged=True
+)
 LABELS: str = kept(__file__, "labels")
 SURE, UNSURE = "Sofia", "The city at the foot of Vitosha"
 
@@ -49,7 +51,12 @@ def label(language: str, number: int) -> dict[str, str]:
     grade = "INCORRECT" if number % 2 else "CORRECT"
     said = f"A long story number {number} whose truth is [[truth={grade}]]"
     asked = f"In {language}, labelled question number {number}?"
-    row = {"id": f"l{number}", "question": asked, "answer": "Sofia", "predicted_answer": said}
+    row = {
+        "id": f"l{number}",
+        "question": asked,
+        "answer": "Sofia",
+        "predicted_answer": said,
+    }
     return {**row, "label": grade, "label_source": "constructed"}
 
 
@@ -71,17 +78,22 @@ def spec(server: Loopback, name: str = "j", provider: str = "openai") -> str:
 
 
 @pytest.mark.parametrize(("provider", "workers"), [("openai", "2"), ("anthropic", "0")])
-def test_a_cascade_asks(capitals: Project, monkeypatch: Patch, provider: str, workers: str) -> None:
+def test_a_cascade_asks(
+    capitals: Project, monkeypatch: Patch, provider: str, workers: str
+) -> None:
     """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
-        monkeypatch.setattr("evaluators.judges.factory.AUDIT", 0.0)
+        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDIT", 0.0)
         assert capitals.run_in_process("-n", workers, *judge, "qa").ret == 0
         assert server.count == 4
         grades = [record["grade"] for record in capitals.records()]
         assert capitals.report()["judging"]["audit"]["settled"] == 4
-        assert "rules settled 4 of 8 verdicts (50%); none of them was audited" in capitals.notes()
-        monkeypatch.setattr("evaluators.judges.factory.AUDIT", 1.0)
+        assert (
+            "rules settled 4 of 8 verdicts (50%); none of them was audited"
+            in capitals.notes()
+        )
+        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDIT", 1.0)
         again = capitals.run_in_process("-n", workers, *judge, "-v", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4
@@ -89,9 +101,17 @@ def test_a_cascade_asks(capitals: Project, monkeypatch: Patch, provider: str, wo
     audit = capitals.report()["judging"]["audit"]
     assert (audit["disagreement"]["n"], audit["disagreement"]["value"]) == (4, 0.5)
     again.stdout.fnmatch_lines(["note: lexical+*rules settled 4 of 8*"])
-    assert "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in capitals.notes()
-    votes = [record["votes"] for record in capitals.records() if record["grade"] == "NOT_ATTEMPTED"]
-    assert [[one["grade"] for one in pair] for pair in votes] == [["NOT_ATTEMPTED", "CORRECT"]] * 2
+    assert (
+        "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in capitals.notes()
+    )
+    votes = [
+        record["votes"]
+        for record in capitals.records()
+        if record["grade"] == "NOT_ATTEMPTED"
+    ]
+    assert [[one["grade"] for one in pair] for pair in votes] == [
+        ["NOT_ATTEMPTED", "CORRECT"]
+    ] * 2
 
 
 def panel(seen: Seen) -> Answer:
@@ -101,7 +121,9 @@ def panel(seen: Seen) -> Answer:
     return truthful(otherwise=grade)(seen)
 
 
-def test_rules_without_the_labelled_items_decide_as_with_them(capitals: Project) -> None:
+def test_rules_without_the_labelled_items_decide_as_with_them(
+    capitals: Project,
+) -> None:
     """Below the floor of labels next to the data nothing is decided; they are calls, no items."""
     with_labels(capitals)
     for chosen in ("qa", "qa/capital"):
@@ -110,10 +132,16 @@ def test_rules_without_the_labelled_items_decide_as_with_them(capitals: Project)
         assert "judge not trusted in en: kappa" in result.stdout.str()
     with_labels(capitals)
     with loopback() as server:
-        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
+        result = capitals.run_in_process(
+            "--judge", spec(server), "--dry-run", "qa/capital"
+        )
         assert server.count == 0
     result.stdout.fnmatch_lines(
-        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
+        [
+            "capital:en*4 items*4 calls",
+            "calibration*8 items*8 calls",
+            "all*8 items*16 calls",
+        ]
     )
 
 
@@ -143,7 +171,9 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
     grades = iter(["CORRECT", "INCORRECT"] * 100)
 
     def fickle(seen: Seen) -> Answer:
-        return plausible(lambda asked, name, schema: next(grades) if name == "grade" else "x")(seen)
+        return plausible(
+            lambda asked, name, schema: next(grades) if name == "grade" else "x"
+        )(seen)
 
     with loopback(handler=fickle) as server:
         options = ("--judge", spec(server), "--repeats", "3", "--concurrency", "1")
@@ -155,18 +185,27 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
+def test_a_judge_below_its_floor_decides_nothing(
+    capitals: Project, workers: int
+) -> None:
     """Only the tests of one dataset are run; the labelled items next to it are judged as well."""
     with_labels(capitals, count=20)
     with loopback(handler=truthful(wrong_in="bg")) as server:
-        assert capitals.run_with(workers, "--judge", spec(server), "qa/capital").ret == 6
+        assert (
+            capitals.run_with(workers, "--judge", spec(server), "qa/capital").ret == 6
+        )
         assert server.count == 2 * 4 + 2 * 20
         gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
         assert (gates["en"]["state"], gates["bg"]["state"]) == ("PASS", "INCONCLUSIVE")
-        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=20)"
+        assert (
+            gates["bg"]["reason"]
+            == "judge not trusted in bg: kappa 0 is below 0.6 (n=20)"
+        )
         assert capitals.report()["counts"]["plan"] == 8
         assert "judge in en (for capital:en): agreement 1.000" in capitals.notes()
-        assert capitals.report()["tokens"] > sum(one["tokens"] for one in capitals.records())
+        assert capitals.report()["tokens"] > sum(
+            one["tokens"] for one in capitals.records()
+        )
         again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
     assert again.ret == 6
     assert server.count == 48
@@ -198,7 +237,9 @@ def test_calibration_may_be_switched_off(capitals: Project) -> None:
         said = "judge: unmeasured for capital:bg: no labelled items measure its judge; its gates"
         assert said in capitals.notes()
         required = "judge not measured in bg, and calibration is required"
-        leave = "judge not measured in bg: calibration is off; leave out --calibration off"
+        leave = (
+            "judge not measured in bg: calibration is off; leave out --calibration off"
+        )
         for changed, said in (("require_calibration: true\n", required), ("", leave)):
             with_labels(capitals if changed else measured(capitals), changed)
             result = capitals.run_in_process(*off)
@@ -220,15 +261,24 @@ def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> Non
     always = truthful(wrong_in="en")
 
     def refusing(seen: Seen) -> Answer:
-        return Answer(status=400) if "labelled question number 1?" in seen.prompt else always(seen)
+        return (
+            Answer(status=400)
+            if "labelled question number 1?" in seen.prompt
+            else always(seen)
+        )
 
-    for handler, reason in ((always, "0.5 is below 0.6 (n=4)"), (refusing, "0.667 is at least")):
+    for handler, reason in (
+        (always, "0.5 is below 0.6 (n=4)"),
+        (refusing, "0.667 is at least"),
+    ):
         with loopback(handler=handler) as server:
             languages = ("--languages", "en", "--judge", spec(server), "qa/capital")
             assert capitals.run_in_process(*languages).ret == 6
         assert reason in capitals.only("gates")["reason"]
     assert main(["gate", str(capitals.out)]) == 6
-    said = "over 4 unit tests of the judge (labels), 1 without a grade; judge measured too"
+    said = (
+        "over 4 unit tests of the judge (labels), 1 without a grade; judge measured too"
+    )
     assert said in capitals.notes()
 
 
@@ -237,7 +287,9 @@ OWN = {"question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
 
 
 @pytest.mark.parametrize(("honest", "code"), [(False, 6), (True, 0)])
-def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, code: int) -> None:
+def test_a_users_own_file_has_a_measured_judge(
+    project: Project, honest: bool, code: int
+) -> None:
     """In a repository of one's own the bundled labels measure it: cold, warm, or never asked."""
     project.dataset("capital", {"bg": [SURE]}, BUNDLED_RUBRIC)
     project.write("own.jsonl", json.dumps(OWN) + "\n")
@@ -253,7 +305,9 @@ def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, c
 
     with loopback(handler=plausible(grade)) as server:
         run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
-        project.run_in_process(*run, "--dry-run").stdout.fnmatch_lines(["calibration*126 items*"])
+        project.run_in_process(*run, "--dry-run").stdout.fnmatch_lines(
+            ["calibration*126 items*"]
+        )
         counts = set()
         for _ in range(2):
             assert project.run_in_process(*run).ret == code
@@ -267,7 +321,9 @@ def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, c
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str, ...]) -> None:
+def test_labels_are_asked_for_before_a_call(
+    project: Project, workers: tuple[str, ...]
+) -> None:
     """With the command that writes them; what it writes, or a file given with --items, is used."""
     assert new(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
     missing = (
@@ -277,7 +333,9 @@ def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str
     )
     with loopback(handler=truthful()) as server:
         run = ["--judge", spec(server), "qa"]
-        assert missing in " ".join(project.run_in_process(*run, "--dry-run").stdout.str().split())
+        assert missing in " ".join(
+            project.run_in_process(*run, "--dry-run").stdout.str().split()
+        )
         said = project.run_in_process(*run, "-q")
         assert server.count == 1
         assert said.outlines.index(missing) < 2
@@ -289,7 +347,15 @@ def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str
         assert "over 3 labelled items (judges)" in project.notes()
         project.run_in_process("qa/folk", "--items", f"judges:de={given}")
         assert "over 3 labelled items (judges)" in project.notes()
-        words = ["labels_de", "--kind", "judged", "--lang", "de", "--to", str(project.path / "qa")]
+        words = [
+            "labels_de",
+            "--kind",
+            "judged",
+            "--lang",
+            "de",
+            "--to",
+            str(project.path / "qa"),
+        ]
         assert new(words) == 0
         assert missing not in project.run_in_process(*run).outlines
         assert "over 3 labelled items (labels_de)" in project.notes()
@@ -308,9 +374,13 @@ def truths(language: str) -> dict[tuple[str, str], str]:
     return {(shown(one.question), shown(one.recorded)): str(one.label) for one in cases}
 
 
-def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
+def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(
+    capitals: Project,
+) -> None:
     """Its rubric is the project's own, so that no bundled label is for it."""
-    undecided = "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
+    undecided = (
+        "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
+    )
     with loopback(handler=truthful()) as server:
         run = ("--judge", spec(server), "qa")
         capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(undecided)
@@ -322,14 +392,19 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
         assert measured(capitals).run_in_process(*run).ret == 6
         capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([undecided])
     (gate, _) = capitals.report()["gates"]
-    assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
+    assert (
+        "judge not measured in en: judges has no labelled items for plain.en"
+        in gate["reason"]
+    )
     assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
     assert main(["gate", str(capitals.out)]) == 6
 
 
 def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:
     """No matter what it does to verdict and item, the report has what the judge said."""
-    project.dataset("capital", {"en": ["Varna"] * 4}, graded({"en": "correct: {min: 0.5}"}))
+    project.dataset(
+        "capital", {"en": ["Varna"] * 4}, graded({"en": "correct: {min: 0.5}"})
+    )
     text = project.path / "qa/capital/test_capital.py"
     lies = """
     object.__setattr__(verdict, "state", "passed")

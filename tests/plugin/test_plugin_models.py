@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evaluators.ledger.sqlite import SqliteStore
+from qagate.evaluators.ledger.sqlite import SqliteStore
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
@@ -32,7 +32,9 @@ def capitals(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("provider", "workers"), [("openai", 2), ("anthropic", 0), ("openai-responses", 0)]
 )
-def test_two_calls_each(capitals: Project, server: Loopback, provider: str, workers: int) -> None:
+def test_two_calls_each(
+    capitals: Project, server: Loopback, provider: str, workers: int
+) -> None:
     """Answer and judgement are asked once; a second run sends nothing and says the same."""
     reports = []
     for _ in range(2):
@@ -42,7 +44,9 @@ def test_two_calls_each(capitals: Project, server: Loopback, provider: str, work
     assert reports[0] == reports[1]
 
 
-def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopback) -> None:
+def test_a_replay_needs_neither_server_nor_key(
+    capitals: Project, server: Loopback
+) -> None:
     """--replay gives the same report from the ledger, and an ERROR for what is not in it."""
     for words in ((), ("--replay",)):
         capitals.run_in_process(*specs(server.url), "--languages", "en", *words, "qa")
@@ -53,7 +57,9 @@ def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopba
 
 
 def by_language(project: Project) -> Counter[tuple[str, str]]:
-    return Counter((record["language"], record["outcome"]) for record in project.records())
+    return Counter(
+        (record["language"], record["outcome"]) for record in project.records()
+    )
 
 
 def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
@@ -68,7 +74,9 @@ def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
     assert result.ret == 6
     assert "GATES INCONCLUSIVE (1 of 2)" in result.outlines[-1]
     assert by_language(capitals) == {("en", "passed"): ITEMS, ("bg", "error"): ITEMS}
-    errors = {str(one["error"]) for one in capitals.records() if one["language"] == "bg"}
+    errors = {
+        str(one["error"]) for one in capitals.records() if one["language"] == "bg"
+    }
     assert all("not in this language" in error for error in errors)
 
 
@@ -96,17 +104,25 @@ def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
     """Three replies without a verdict are an ERROR, and stay so without another request (F1)."""
 
     def mumble(seen: Seen) -> Answer:
-        return good(seen) if seen.tool is None else reply(seen, arguments={"grade": "PERHAPS"})
+        return (
+            good(seen)
+            if seen.tool is None
+            else reply(seen, arguments={"grade": "PERHAPS"})
+        )
 
     with loopback(handler=mumble) as server:
         for _ in range(2):
-            result = capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
+            result = capitals.run_in_process(
+                *specs(server.url), "--languages", "en", "qa"
+            )
             assert server.count == ITEMS * (1 + 3)
     assert (result.ret, {*capitals.outcomes()}) == (6, {"error"})
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, workers: int) -> None:
+def test_stopping_at_the_first_miss_bounds_what_is_spent(
+    project: Project, workers: int
+) -> None:
     """Under -x no more is asked than the tests that ended and the look-ahead allow."""
     project.asked(160)
     with loopback() as server:
@@ -121,7 +137,9 @@ DEADLY: str = kept(__file__, "deadly")
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_bad_module(capitals: Project, server: Loopback, workers: int, monkeypatch: Patch) -> None:
+def test_bad_module(
+    capitals: Project, server: Loopback, workers: int, monkeypatch: Patch
+) -> None:
     """Exit 1, and the ledger has what was asked; a page that takes nothing changes no code."""
     broken = capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
     assert capitals.run_with(workers, *specs(server.url), "qa").ret == 1
@@ -129,16 +147,22 @@ def test_bad_module(capitals: Project, server: Loopback, workers: int, monkeypat
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
     result = capitals.run_with(workers, *specs(server.url), "qa")
     assert (result.ret, server.count) == (0, 4 * ITEMS)
-    result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
+    result.stdout.fnmatch_lines(
+        ["warning: /nowhere/step.md: the summary cannot be appended*"]
+    )
 
 
 FULL_DISK: str = kept(__file__, "full_disk")
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=SLOW)])
-def test_a_full_disk(capitals: Project, server: Loopback, monkeypatch: Patch, workers: int) -> None:
+def test_a_full_disk(
+    capitals: Project, server: Loopback, monkeypatch: Patch, workers: int
+) -> None:
     """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
-    monkeypatch.setattr(SqliteStore, "change", SqliteStore.change)  # what is put back at the end
+    monkeypatch.setattr(
+        SqliteStore, "change", SqliteStore.change
+    )  # what is put back at the end
     capitals.write("qa/conftest.py", FULL_DISK)
     result = capitals.run_with(workers, *specs(server.url), "--concurrency", "2", "qa")
     assert server.count <= 4
@@ -149,9 +173,12 @@ def test_a_full_disk(capitals: Project, server: Loopback, monkeypatch: Patch, wo
 
 
 @pytest.mark.parametrize(
-    "dist", ["load", *(pytest.param(one, marks=SLOW) for one in ("loadfile", "worksteal"))]
+    "dist",
+    ["load", *(pytest.param(one, marks=SLOW) for one in ("loadfile", "worksteal"))],
 )
-def test_a_dead_workers_item_is_given_on(capitals: Project, server: Loopback, dist: str) -> None:
+def test_a_dead_workers_item_is_given_on(
+    capitals: Project, server: Loopback, dist: str
+) -> None:
     """One that dies once costs no item, request or exit code; twice, it is an ERROR (F8)."""
     twice = "    if 'bg-q5]' in request.node.name:\n        os._exit(1)\n"
     capitals.write("qa/conftest.py", DEADLY + twice)
@@ -183,7 +210,10 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
         version = "2026-12-01"
         result = project.run_in_process(*run)
         assert result.ret == 6
-        what, spec = {"m": "answers", "j": "verdicts"}[who], f"openai:{who}@{server.url}/v1"
+        what, spec = (
+            {"m": "answers", "j": "verdicts"}[who],
+            f"openai:{who}@{server.url}/v1",
+        )
         said = f"{what} of 2 versions of {spec}, as its provider names them: {who}-2026-01-01 (4), "
         said += f"{who}-2026-12-01 (8); --fresh NAME asks all anew"
         assert f"INCONCLUSIVE: exit 6; {said}; GATES PASS" in result.outlines[-1]
@@ -193,7 +223,9 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
 
 @pytest.mark.untraced
 @tabled("then", "now", "code", "said")
-def test_what_changed_is_named(project: Project, then: str, now: str, code: int, said: str) -> None:
+def test_what_changed_is_named(
+    project: Project, then: str, now: str, code: int, said: str
+) -> None:
     """On the first screen; a judge asked in another way leaves its paired gates open."""
     project.asked(40, "drop: {max: 0.3}")
     project.write("other.txt", "Say it: {question}")

@@ -10,14 +10,21 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.models.catalogue import load_catalogue
-from reports.verdict import odds
-from reports.verdict.odds import DISCORDANCES, known_discordance
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.reports.verdict import odds
+from qagate.reports.verdict.odds import DISCORDANCES, known_discordance
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Captured, Patch
 from tests.support.killing import grade
-from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, plausible
+from tests.support.loopback import (
+    Answer,
+    Loopback,
+    Seen,
+    completion,
+    loopback,
+    plausible,
+)
 from tests.support.loopback import good as content
 from tests.support.made_runs import answered, before, run_of
 from tests.support.projects import Project
@@ -53,7 +60,9 @@ def catalogue(capitals: Project, monkeypatch: Patch) -> Catalogue:
     """Return how to put two models on a server into the project's own models.yaml."""
 
     def write(server: Loopback, priced: str = PRICED) -> Path:
-        path = capitals.write("models.yaml", MODELS.format(url=server.url, priced=priced))
+        path = capitals.write(
+            "models.yaml", MODELS.format(url=server.url, priced=priced)
+        )
         monkeypatch.setattr(load_catalogue, "__defaults__", (path,))
         return path
 
@@ -61,7 +70,9 @@ def catalogue(capitals: Project, monkeypatch: Patch) -> Catalogue:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_no_run_overspends(capitals: Project, catalogue: Catalogue, workers: int) -> None:
+def test_no_run_overspends(
+    capitals: Project, catalogue: Catalogue, workers: int
+) -> None:
     """The rest is MISSING, a line says what was spent, and the next run goes on and finishes."""
     with loopback(handler=good) as server:
         path = catalogue(server)
@@ -83,7 +94,8 @@ def test_no_run_overspends(capitals: Project, catalogue: Catalogue, workers: int
 
 
 @pytest.mark.parametrize(
-    ("variables", "words"), [({"QA_RUN": "one"}, ()), ({"GITHUB_RUN_ID": "1"}, ("--shard", "1/2"))]
+    ("variables", "words"),
+    [({"QA_RUN": "one"}, ()), ({"GITHUB_RUN_ID": "1"}, ("--shard", "1/2"))],
 )
 def test_a_repeated_task_goes_on_with_what_its_run_has_left(
     capitals: Project,
@@ -99,7 +111,9 @@ def test_a_repeated_task_goes_on_with_what_its_run_has_left(
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         for _ in range(2):
-            done = capitals.run_in_process(*SPECS, "--max-cost", f"{share}", *words, "qa")
+            done = capitals.run_in_process(
+                *SPECS, "--max-cost", f"{share}", *words, "qa"
+            )
             assert (done.ret, server.count) == (6, 10)
             assert capitals.report()["run"]["spent"] == pytest.approx(0.01)
         for name in variables:
@@ -108,24 +122,36 @@ def test_a_repeated_task_goes_on_with_what_its_run_has_left(
         assert server.count == 20
 
 
-def test_unreadable_replies_cost_all_the_same(capitals: Project, catalogue: Catalogue) -> None:
+def test_unreadable_replies_cost_all_the_same(
+    capitals: Project, catalogue: Catalogue
+) -> None:
     """So are bodies without a reply, three an item, at the most; a refused request is not."""
 
     def mumble(seen: Seen) -> Answer:
         if seen.tool is None:
-            return Answer(body={"choices": []}) if "number 4?" in seen.prompt else good(seen)
+            return (
+                Answer(body={"choices": []})
+                if "number 4?" in seen.prompt
+                else good(seen)
+            )
         if "number 1?" in seen.prompt:
             return Answer(status=400, body={"error": {"message": "no"}})
         body = completion(seen, "", {"grade": "PERHAPS"})
-        return Answer(body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}})
+        return Answer(
+            body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}}
+        )
 
     with loopback(handler=mumble) as server:
         catalogue(server)
-        capitals.run_in_process(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3] or q4]", "qa")
+        capitals.run_in_process(
+            *SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3] or q4]", "qa"
+        )
     assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3 + 3))
 
 
-def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalogue) -> None:
+def test_an_unknown_price_is_never_nothing(
+    capitals: Project, catalogue: Catalogue
+) -> None:
     """Unknown is a word, not 0, in a plan, a run and run.json; no limit can be kept without it."""
     with loopback(handler=good) as server:
         catalogue(server, priced="deadline: 9")
@@ -134,7 +160,9 @@ def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalog
         assert server.count == 0
         for _ in range(2):
             result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
-            result.stdout.fnmatch_lines(["note: cost unknown: no price for answerer, judge"])
+            result.stdout.fnmatch_lines(
+                ["note: cost unknown: no price for answerer, judge"]
+            )
     assert line.startswith("ERROR: --max-cost: no price is known for answerer, judge")
     assert "in a models file (--models FILE) and name that entry" in line
     assert capitals.report()["cost"] is None
@@ -145,7 +173,9 @@ def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalog
 
 
 @pytest.mark.parametrize("unpriced", ["judge", "answerer"])
-def test_partly_known_cost_is_shown(capitals: Project, catalogue: Catalogue, unpriced: str) -> None:
+def test_partly_known_cost_is_shown(
+    capitals: Project, catalogue: Catalogue, unpriced: str
+) -> None:
     """Whoever lacks a price: in the dry run, on the terminal, in the summary and on the page."""
     said = "partly known: $0.0030"
     with loopback(handler=good) as server:
@@ -153,7 +183,9 @@ def test_partly_known_cost_is_shown(capitals: Project, catalogue: Catalogue, unp
         head, middle, tail = path.read_text(encoding="utf-8").split(PRICED)
         own = [PRICED, "deadline: 9"][:: 1 if unpriced == "judge" else -1]
         path.write_text(f"{head}{own[0]}{middle}{own[1]}{tail}", encoding="utf-8")
-        shown = capitals.run_in_process(*SPECS, "--limit", "3", "--dry-run", "qa").stdout.str()
+        shown = capitals.run_in_process(
+            *SPECS, "--limit", "3", "--dry-run", "qa"
+        ).stdout.str()
         result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
     assert f"; cost {said}" in shown
     assert f"price unknown: {unpriced}; give prices" in shown
@@ -168,11 +200,15 @@ def plan(project: Project) -> str:
     return result.stdout.str()
 
 
-def test_a_dry_run_foretells(capitals: Project, catalogue: Catalogue, monkeypatch: Patch) -> None:
+def test_a_dry_run_foretells(
+    capitals: Project, catalogue: Catalogue, monkeypatch: Patch
+) -> None:
     """Before: calls, tokens, cost and the gates' reach; then what the ledger holds is free."""
 
     def no_judge(seen: Seen) -> Answer:
-        return good(seen) if seen.tool is None else Answer(status=413, body={"error": {}})
+        return (
+            good(seen) if seen.tool is None else Answer(status=413, body={"error": {}})
+        )
 
     for name in FREE_OF_KEYS:
         monkeypatch.delenv(name, raising=False)
@@ -190,7 +226,9 @@ def test_a_dry_run_foretells(capitals: Project, catalogue: Catalogue, monkeypatc
     assert "30 items     60 calls" in before
     assert "none recorded" in before
     assert "600 out; about $0.0600, at most $0.0600" in before
-    assert f"answererfrom{capitals.path}/models.yaml,judgefrom" in "".join(before.split())
+    assert f"answererfrom{capitals.path}/models.yaml,judgefrom" in "".join(
+        before.split()
+    )
     can = "drop <= 0.03: can never pass with 30 independent pairs; it takes 125 even if none"
     assert can in " ".join(before.split())
     assert max(map(len, before.partition("qa plan")[2].split("\n"))) <= 100
@@ -201,7 +239,9 @@ def test_a_dry_run_foretells(capitals: Project, catalogue: Catalogue, monkeypatc
 
 YAML: str = kept(__file__, "yaml")
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
-ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of")
+ROW = re.compile(
+    r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -217,10 +257,16 @@ def shown(project: Project, *arguments: str) -> str:
 
 
 @pytest.mark.untraced
-@pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.15"), (0.58, "correct >= 0.58")])
-def test_chances_are_those_of_the_baseline(project: Project, bar: float, blamed: str) -> None:
+@pytest.mark.parametrize(
+    ("bar", "blamed"), [(0.1, "drop <= 0.15"), (0.58, "correct >= 0.58")]
+)
+def test_chances_are_those_of_the_baseline(
+    project: Project, bar: float, blamed: str
+) -> None:
     """Six models, shares that sum to one, the worse the rarer exit 0; who is to blame."""
-    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, YAML.format(bar=bar))
+    project.dataset(
+        "capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, YAML.format(bar=bar)
+    )
     project.run_in_process("qa", "--report-dir", "old")
     text = shown(project, "--baseline=old")
     rows = ROW.findall(text)
@@ -236,9 +282,16 @@ def test_chances_are_those_of_the_baseline(project: Project, bar: float, blamed:
     assert passes[0] > passes[2]
     assert f"not PASS in the first line: capital:en {blamed}" in text
     calls, usd, chances = text[text.index("calls: ") :].splitlines()[:3]
-    assert (calls, usd) == ("calls: 0 to make, 0 recorded", "USD: about $0.00, at most $0.00")
-    unchanged = ", ".join(f"{code} with {odd}" for code, odd in zip("016", rows[0], strict=False))
-    assert chances.startswith(f"odds: exit {unchanged} (unchanged, 10 % of items differ)")
+    assert (calls, usd) == (
+        "calls: 0 to make, 0 recorded",
+        "USD: about $0.00, at most $0.00",
+    )
+    unchanged = ", ".join(
+        f"{code} with {odd}" for code, odd in zip("016", rows[0], strict=False)
+    )
+    assert chances.startswith(
+        f"odds: exit {unchanged} (unchanged, 10 % of items differ)"
+    )
 
 
 @pytest.mark.untraced
@@ -252,19 +305,31 @@ def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
         "INCONCLUSIVE for all answers: capital:en drop <= 0.15; the judge changed from "
         "lexical to openai:g@http://127.0.0.1:9/v1" in text
     )
-    assert "for all answers" not in shown(project, "--baseline=old").partition("odds")[2]
+    assert (
+        "for all answers" not in shown(project, "--baseline=old").partition("odds")[2]
+    )
 
 
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
     """Recorded answers need no call; a model never asked has no figure, but a way to get one."""
-    project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
+    project.dataset(
+        "capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1)
+    )
     text = shown(project)
-    assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text
+    assert (
+        "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ"
+        in text
+    )
     assert "not PASS in the first line: no gate" in text
     project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
     project.write("qa/capital/answer.en.yaml", PROMPT)
     text = shown(project, "--model", "openai:m@http://127.0.0.1:9/v1")
-    assert text.count("not known, as only 0 of 2 items have a verdict; give --baseline=RUN") == 1
+    assert (
+        text.count(
+            "not known, as only 0 of 2 items have a verdict; give --baseline=RUN"
+        )
+        == 1
+    )
     assert "exit 0 with" not in text
 
 
@@ -272,7 +337,10 @@ def test_the_share_that_differs_is_looked_up() -> None:
     """In the baseline's repeats, else it is not known."""
     once = before(run_of(answered("c" * 40)))
     assert known_discordance(once)[0] == known_discordance(None)[0] == DISCORDANCES
-    again = [replace(one, repeat=2, key=f"{one.key}~r2") for one in answered("i" * 4 + "c" * 36)]
+    again = [
+        replace(one, repeat=2, key=f"{one.key}~r2")
+        for one in answered("i" * 4 + "c" * 36)
+    ]
     assert known_discordance(before(run_of([*answered("c" * 40), *again])))[0] == (0.1,)
 
 
@@ -285,7 +353,9 @@ TAKEN = {"seconds", "answer_seconds", "cost", "answer_cost"}
 def judged(seen: Seen) -> Answer:
     """Grade by an item's number, as a content model."""
     prompt = seen.prompt
-    return plausible(lambda asked, name, schema: grade(prompt) if name == "grade" else "so")(seen)
+    return plausible(
+        lambda asked, name, schema: grade(prompt) if name == "grade" else "so"
+    )(seen)
 
 
 @contextmanager
@@ -300,7 +370,12 @@ def models(server: BatchServer, wires: str = "openai anthropic") -> tuple[str, .
     """Return the options for model and judge, by their wire formats."""
     urls = {"openai": f"{server.url}/v1", "anthropic": server.url}
     model, judge = wires.split()
-    return ("--model", f"{model}:m@{urls[model]}", "--judge", f"{judge}:j@{urls[judge]}")
+    return (
+        "--model",
+        f"{model}:m@{urls[model]}",
+        "--judge",
+        f"{judge}:j@{urls[judge]}",
+    )
 
 
 def plain(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -308,7 +383,9 @@ def plain(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("wires", ["openai anthropic", "anthropic openai"])
-def test_records_and_gates_are_those_of_a_direct_run(project: Project, wires: str) -> None:
+def test_records_and_gates_are_those_of_a_direct_run(
+    project: Project, wires: str
+) -> None:
     """Answers in one batch, judgements in the next, in both wire formats: the same run."""
     with served(project) as server:
         options = models(server, wires)
@@ -316,7 +393,10 @@ def test_records_and_gates_are_those_of_a_direct_run(project: Project, wires: st
         records, report = project.records(), project.report()
         assert len(server.direct) == 2 * BATCHED
         assert project.run_in_process(*options, "--batch", "qa").ret == 0
-        assert [len(batch.lines) for batch in server.batches.values()] == [BATCHED, BATCHED]
+        assert [len(batch.lines) for batch in server.batches.values()] == [
+            BATCHED,
+            BATCHED,
+        ]
         assert server.repeats == 0
         assert len(server.direct) == 2 * BATCHED
     assert plain(project.records()) == plain(records)
@@ -341,7 +421,10 @@ def test_a_run_that_does_not_wait_ends_with_6_and_goes_on(project: Project) -> N
         codes = [project.run_in_process(*options).ret for _ in range(4)]
         assert codes[-1] == 0
         assert set(codes[:-1]) <= {0, 6}
-        assert [len(batch.lines) for batch in server.batches.values()] == [BATCHED, BATCHED]
+        assert [len(batch.lines) for batch in server.batches.values()] == [
+            BATCHED,
+            BATCHED,
+        ]
         assert (server.repeats, server.direct) == (0, [])
 
 
@@ -356,16 +439,31 @@ def test_a_limit_of_the_cost_cuts_one_wave(project: Project) -> None:
     priced = "parameters: {max_tokens: 10}, prices: {input: 0, output: 10000}"
     with served(project) as server:
         project.write("models.yaml", BATCH_MODELS.format(server.url, priced))
-        words = ("--model=answerer", "--judge=judge", "--models=models.yaml", "--batch", "qa")
+        words = (
+            "--model=answerer",
+            "--judge=judge",
+            "--models=models.yaml",
+            "--batch",
+            "qa",
+        )
         done = project.run_in_process(*words, "--max-cost=0.22")
         assert [len(batch.lines) for batch in server.batches.values()] == [4, 2]
         assert project.outcomes() == {"passed": 2, "missing": 4}
         assert done.ret == 6
         why = "4 items ungraded: budget: --max-cost $0.22 has no room for 4 calls: with them the "
-        assert f"{why}batches could cost $0.40; give --max-cost 0.40, or a" in project.notes()
+        assert (
+            f"{why}batches could cost $0.40; give --max-cost 0.40, or a"
+            in project.notes()
+        )
         assert project.report()["run"]["spent"] == pytest.approx(6 * 5 * 0.01 / 2)
         assert project.run_in_process(*words, "--max-cost=0.40").ret == 0
-        assert [len(batch.lines) for batch in server.batches.values()] == [4, 2, 2, 2, 2]
+        assert [len(batch.lines) for batch in server.batches.values()] == [
+            4,
+            2,
+            2,
+            2,
+            2,
+        ]
         assert server.repeats == 0
 
 
@@ -379,13 +477,28 @@ def test_a_refused_batch_is_said_in_one_line(project: Project) -> None:
     with served(project, step=step) as server:
         done = project.run_in_process(*models(server), "--batch", "qa")
         assert done.ret == 4
-        for told in ("provider took no batch", "m has no batches", "leave --batch out to ask"):
+        for told in (
+            "provider took no batch",
+            "m has no batches",
+            "leave --batch out to ask",
+        ):
             assert told in done.outlines[-1]
         assert server.submitted == {}
     with served(project, looks=9) as server:
-        options = (*models(server), "--batch", "--batch-wait", "0", "--gates", "off", "qa")
+        options = (
+            *models(server),
+            "--batch",
+            "--batch-wait",
+            "0",
+            "--gates",
+            "off",
+            "qa",
+        )
         done = project.run_in_process(*options)
-        assert (done.ret, done.outlines[-1]) == (6, f"gates off: exit 6; {BATCHED} {LINE}")
+        assert (done.ret, done.outlines[-1]) == (
+            6,
+            f"gates off: exit 6; {BATCHED} {LINE}",
+        )
 
 
 def test_ledger_batches_and_cancel(project: Project, capsys: Captured) -> None:

@@ -6,11 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from cases.review.reviews import save_adjudications
-from evaluators.judges.ensemble import Adjudication, answer_digest
-from reports.plugin import qagate
-from reports.review.human_review import pick
-from reports.run.run_json import load_report
+from qagate import command
+from qagate.cases.review.reviews import save_adjudications
+from qagate.evaluators.judges.ensemble import Adjudication, answer_digest
+from qagate.reports.review.human_review import pick
+from qagate.reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
@@ -23,7 +23,9 @@ GATES = "drop: {max: 0.1}"
 
 def rows(golds: Sequence[str], *, ids: bool = True) -> str:
     """Return the lines of a data file; a gold stands in each question's rubric alone."""
-    found = ({"question": f"Asked {n}?", "answer": gold} for n, gold in enumerate(golds))
+    found = (
+        {"question": f"Asked {n}?", "answer": gold} for n, gold in enumerate(golds)
+    )
     named = ({"id": f"q{n}", **one} if ids else one for n, one in enumerate(found))
     return "".join(json.dumps(one) + "\n" for one in named)
 
@@ -47,7 +49,9 @@ def edited(project: Project) -> Project:
     return project
 
 
-def ran(project: Project, server: Loopback, model: str, *words: str) -> pytest.RunResult:
+def ran(
+    project: Project, server: Loopback, model: str, *words: str
+) -> pytest.RunResult:
     """Run a model; of its SPEC and the judge's, the name says what it answers."""
     return project.run_in_process(*specs(server.url, model), *words, "qa")
 
@@ -82,7 +86,9 @@ def test_edited_golds_are_answered_by_judging_anew(edited: Project, ids: bool) -
         assert made["model"] == specs(server.url, "old")[1]
         notes = " ".join(made["notes"]).replace(f"{edited.path}/", "")
         assert "the answers of before, judged anew" in notes
-        first = json.loads((edited.path / "rejudged/records.jsonl").read_text().splitlines()[0])
+        first = json.loads(
+            (edited.path / "rejudged/records.jsonl").read_text().splitlines()[0]
+        )
         assert (first["answer"], first["model"]) == ("says old", "old")
         assert first["answer_tokens_out"] == 5
         result = ran(edited, server, "new", "--baseline=rejudged")
@@ -118,21 +124,24 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
 def test_rejudge_is_a_run(monkeypatch: Patch, capsys: Captured) -> None:
     """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
     run = Mock(return_value=0)
-    monkeypatch.setattr("reports.commands.run.main", run)
+    monkeypatch.setattr("qagate.reports.commands.run.main", run)
     first, words = (
         "--model=recorded:OLD",
         ["--judge", "J", "-k=a b", "-n", "2", "--tb", "short", "-r", "A"],
     )
-    assert qagate.main(["rejudge", "OLD", "qa"]) == 0
-    assert qagate.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"]) == 0
+    assert command.main(["rejudge", "OLD", "qa"]) == 0
+    assert (
+        command.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"])
+        == 0
+    )
     assert [list(call.args[0]) for call in run.call_args_list] == [
         [first, "--report-dir=reports/rejudged", "qa"],
         [first, "--report-dir=mine", *words, "qa", "-q"],
     ]
-    assert qagate.main(["rejudge"]) == 4
+    assert command.main(["rejudge"]) == 4
     assert "RUN" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        qagate.main(["rejudge", "--help"])
+        command.main(["rejudge", "--help"])
     assert "usage: qagate rejudge RUN [PATH …] [options" in capsys.readouterr().out
 
 
@@ -148,9 +157,13 @@ def capitals(project: Project) -> Project:
 
 def adjudicate(project: Project, where: str, item: str, label: str) -> None:
     """Keep a person's verdict on the answer of the last run to one item."""
-    (one,) = (one for one in pick(load_report(project.out), 99) if one.record.id == item)
+    (one,) = (
+        one for one in pick(load_report(project.out), 99) if one.record.id == item
+    )
     name, _, digest = one.id.rpartition("@")
-    kept = Adjudication(item=name, digest=digest, label=label, name="Ana", reason="I know it")
+    kept = Adjudication(
+        item=name, digest=digest, label=label, name="Ana", reason="I know it"
+    )
     save_adjudications({digest: kept}, project.path / where)
 
 
@@ -159,7 +172,9 @@ def grades(project: Project) -> list[object]:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_verdict_beside_the_data_overrides_the_judge(project: Project, workers: int) -> None:
+def test_a_verdict_beside_the_data_overrides_the_judge(
+    project: Project, workers: int
+) -> None:
     """For that answer: no call is made about it, the record and a note name the person."""
     capitals(project)
     with loopback(handler=truthful()) as server:
@@ -197,7 +212,9 @@ def test_a_different_answer_is_judged_as_usual(project: Project) -> None:
 
 def test_people_decide_an_audited_gate(project: Project) -> None:
     """INCONCLUSIVE names the command; with their verdicts on both sides the same run passes."""
-    audited = YAML.replace("correct: {min: 0.1}", "drop: {max: 0.5, evidence: audited, share: 1}")
+    audited = YAML.replace(
+        "correct: {min: 0.1}", "drop: {max: 0.5, evidence: audited, share: 1}"
+    )
     old = [f"{n}: Sofia" for n in range(60)]
     new = [f"{n}: it is Sofia" for n in range(60)]
     project.dataset("capital", {"en": old}, audited)
@@ -210,9 +227,13 @@ def test_people_decide_an_audited_gate(project: Project) -> None:
     for folder in ("old", "reports/out"):
         for record in load_report(project.path / folder).records:
             digest = answer_digest(record, record.answer or "")
-            kept[digest] = Adjudication(item=record.key, digest=digest, label="CORRECT", name="Ana")
+            kept[digest] = Adjudication(
+                item=record.key, digest=digest, label="CORRECT", name="Ana"
+            )
     save_adjudications(kept, project.path / "people.yaml")
-    result = project.run_in_process("--baseline=old", "--adjudications=people.yaml", "qa")
+    result = project.run_in_process(
+        "--baseline=old", "--adjudications=people.yaml", "qa"
+    )
     assert result.ret == 0
     (gate,) = load_report(project.out).decision.gates
     assert gate.reason.startswith("people: new - old is 0, 95 % interval -0.")
@@ -223,10 +244,18 @@ def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> Non
     capitals(project)
     project.run_in_process("qa")
     adjudicate(project, "qa/capital/adjudications.yaml", "q2", "CORRECT")
-    for word in ("--adjudications=qa/capital/adjudications.yaml", "--adjudications=off"):
+    for word in (
+        "--adjudications=qa/capital/adjudications.yaml",
+        "--adjudications=off",
+    ):
         assert project.run_in_process(word, "qa").ret != 4
-        assert grades(project)[1] == ("INCORRECT" if word.endswith("off") else "CORRECT")
-    for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
+        assert grades(project)[1] == (
+            "INCORRECT" if word.endswith("off") else "CORRECT"
+        )
+    for words in (
+        ["--adjudications=none.yaml"],
+        ["--adjudications=none.yaml", "--dry-run"],
+    ):
         assert "none.yaml: cannot be read" in project.refused(*words, "qa")
     project.run_in_process("qa")  # a refused run leaves no verdict behind
     adjudicate(project, "qa/capital/adjudications.yaml", "q1", "7")

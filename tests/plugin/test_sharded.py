@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Shards
-from evaluators.core import UsageError
-from evaluators.ledger.reply_store import Ledger
-from reports.__main__ import main
-from reports.commands import on_ray
+from qagate.cases.dataset import Shards
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.reply_store import Ledger
+from qagate.reports.__main__ import main
+from qagate.reports.commands import on_ray
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
@@ -40,13 +40,18 @@ def prepared(project: Project) -> Project:
 
 def run_json(folder: Path) -> dict[str, Any]:
     """Return a report's run.json without what differs between two runs over the same replies."""
-    return {**json.loads((folder / "run.json").read_text(encoding="utf-8")), "run": None}
+    return {
+        **json.loads((folder / "run.json").read_text(encoding="utf-8")),
+        "run": None,
+    }
 
 
 def sharded(project: Project, of: int, *options: str) -> list[pytest.RunResult]:
     names = [f"{number}/{of}" for number in range(1, of + 1)]
     return [
-        project.run_in_process("qa", "--shard", one, f"--report-dir=out-{one[0]}", *options)
+        project.run_in_process(
+            "qa", "--shard", one, f"--report-dir=out-{one[0]}", *options
+        )
         for one in names
     ]
 
@@ -59,23 +64,33 @@ def test_all_shards_merged_are_the_run(prepared: Project, capsys: Captured) -> N
     assert [one.ret for one in done] == [6, 0, 0]
     assert done[1].outlines[-1].startswith("SHARD 2 of 3: exit 0; ")
     assert "shard 2 of 3: --concurrency 5" in done[1].outlines
-    assert main(["merge", str(path / "out-*"), "--to", str(path / "merged")]) == whole.ret == 0
+    assert (
+        main(["merge", str(path / "out-*"), "--to", str(path / "merged")])
+        == whole.ret
+        == 0
+    )
     files = [path / f"out-{n}" / "records.jsonl" for n in (1, 2, 3)]
     lines = [file.read_text(encoding="utf-8").splitlines() for file in files]
     assert sum(map(len, lines)) == len(set().union(*lines)) == 26
     assert run_json(path / "merged") == run_json(path / "whole")
     for name in ("records.jsonl", "results.csv", "capital-en-graded.csv"):
-        assert (path / "merged" / name).read_bytes() == (path / "whole" / name).read_bytes()
+        assert (path / "merged" / name).read_bytes() == (
+            path / "whole" / name
+        ).read_bytes()
     assert "SHARD" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_hash_decides_whatever_else_is_asked(prepared: Project, workers: int) -> None:
+def test_the_hash_decides_whatever_else_is_asked(
+    prepared: Project, workers: int
+) -> None:
     """The same items, with workers and without, of a language alone, of a selection."""
     prepared.run_with(workers, "qa", "--shard", "2/2", "-k", "en", "--languages", "en")
     found = {str(one["id"]) for one in prepared.records()}
     prepared.run_in_process("qa", "--shard", "2/2")
-    assert found == {str(one["id"]) for one in prepared.records() if one["language"] == "en"}
+    assert found == {
+        str(one["id"]) for one in prepared.records() if one["language"] == "en"
+    }
     assert 0 < len(found) < 10
     assert Shards(of=2, held=(2,)).missing == (1,)
 
@@ -98,10 +113,14 @@ def test_a_missing_shard_is_named(project: Project, capsys: Captured) -> None:
     assert main(["gate", folders[0]]) == 6
 
 
-def test_only_shards_of_one_split_are_merged(prepared: Project, capsys: Captured) -> None:
+def test_only_shards_of_one_split_are_merged(
+    prepared: Project, capsys: Captured
+) -> None:
     """Shards of another number, or a whole run among them, are refused; so is an empty pattern."""
     for words in (["--shard=1/2"], ["--shard=1/3"], []):
-        prepared.run_in_process("qa", *words, f"--report-dir={''.join(words)[-1:] or 'whole'}")
+        prepared.run_in_process(
+            "qa", *words, f"--report-dir={''.join(words)[-1:] or 'whole'}"
+        )
     first, to = str(prepared.path / "2"), str(prepared.path / "merged")
     for other in ("3", "whole"):
         assert main(["merge", first, str(prepared.path / other), "--to", to]) == 4
@@ -110,7 +129,9 @@ def test_only_shards_of_one_split_are_merged(prepared: Project, capsys: Captured
     assert "no report folder matches" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["9/8", "0/8", "2", "2/8/1", "-1/8", "a/b", "1/1000000"])
+@pytest.mark.parametrize(
+    "text", ["9/8", "0/8", "2", "2/8/1", "-1/8", "a/b", "1/1000000"]
+)
 def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
     """In one line, before anything is read; nor can one that decides nothing be decided."""
     with pytest.raises(UsageError, match="--shard: K/N is needed"):
@@ -134,7 +155,9 @@ def lucky(project: Project, pinned: str = "") -> Project:
 def assert_named(project: Project, result: pytest.RunResult, *, pinned: bool) -> None:
     """The terminal and every report name the sample, whether it decides or not."""
     words = "1 of 20, seed 4"
-    result.stdout.fnmatch_lines([f"WARNING: only a sample was asked: capital:en {words}*"])
+    result.stdout.fnmatch_lines(
+        [f"WARNING: only a sample was asked: capital:en {words}*"]
+    )
     for name in ("summary.md", "gates.xml", "report.html"):
         assert words in project.text(name), name
     sample = project.only("slices")["sample"]
@@ -180,7 +203,11 @@ def test_a_sample_counts_items(project: Project) -> None:
         assert project.only("slices")["sample"] is None
     project.run_in_process("--limit", "2", "--seed", "4", "--repeats", "3", "qa")
     found = project.only("slices")
-    assert (found["sample"]["items"], found["sample"]["of"], found["whole"]) == (2, 20, 6)
+    assert (found["sample"]["items"], found["sample"]["of"], found["whole"]) == (
+        2,
+        20,
+        6,
+    )
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -188,7 +215,9 @@ def test_the_first_items_decide_nothing(project: Project, workers: int) -> None:
     """--limit first:N asks the first rows, with all their repeats; neither a pin nor luck helps."""
     pinned = BARRED + "sample: {limit: 2, seed: 0}\n"
     project.dataset("capital", {"en": [RIGHT, RIGHT, WRONG]}, pinned)
-    assert project.run_with(workers, "--limit", "first:2", "--repeats", "2", "qa").ret == 6
+    assert (
+        project.run_with(workers, "--limit", "first:2", "--repeats", "2", "qa").ret == 6
+    )
     keys = ["capital-en-q1", "capital-en-q1~r2", "capital-en-q2", "capital-en-q2~r2"]
     assert [one["key"] for one in project.records()] == keys
     gate = project.only("gates")
@@ -216,7 +245,8 @@ def gated(project: Project, items: int, gates: str) -> None:
 def test_repeats_are_measured_gated_and_read_again(capitals: Project) -> None:
     """Each item counts once, of all repeats or fewer; so as a baseline, and counted anew."""
     more = (
-        "pass@3: {min: 0.4}, pass^3: {min: 0.1, max: 0.9}, pass^2: {min: 0.4}, pass@2: {min: 0.4}"
+        "pass@3: {min: 0.4}, pass^3: {min: 0.1, max: 0.9}, "
+        "pass^2: {min: 0.4}, pass@2: {min: 0.4}"
     )
     gated(capitals, 2, more)
     options = ("qa", *MODEL, "--repeats", "3")
@@ -248,7 +278,9 @@ def test_more_tries_than_were_made_decide_nothing(capitals: Project) -> None:
     assert "pass^2" in capitals.only("slices")["measures"]
     gated(capitals, 2, "correct: {min: 0.1}")
     assert capitals.run_in_process("qa", *MODEL).ret == 0
-    assert not [name for name in capitals.only("slices")["measures"] if name.startswith("pass")]
+    assert not [
+        name for name in capitals.only("slices")["measures"] if name.startswith("pass")
+    ]
 
 
 def test_ungraded_tries_count_both_ways(capitals: Project) -> None:
@@ -283,7 +315,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 3}
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
     with chdir(tmp_path_factory.mktemp("first")):
-        made = Cluster(initialize_head=True, head_node_args={**head, "node_name": "first"})
+        made = Cluster(
+            initialize_head=True, head_node_args={**head, "node_name": "first"}
+        )
     with chdir(tmp_path_factory.mktemp("second")):
         made.add_node(num_cpus=1, node_name="second")
     yield made
@@ -292,7 +326,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def start(project: Project, *words: str, **variables: str) -> "subprocess.Popen[str]":
     """Start the command in a process that Ray can do with as it likes."""
-    program = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
+    program = (
+        "import sys; from qagate.command import main; sys.exit(main(sys.argv[1:]))"
+    )
     plugins = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     return subprocess.Popen(
         [sys.executable, "-P", "-c", program, "run", "qa", *plugins, *words], cwd=project.path,
@@ -307,7 +343,9 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_it_reports_as_pytest(project: Project, cluster: Any, monkeypatch: Patch) -> None:
+def test_it_reports_as_pytest(
+    project: Project, cluster: Any, monkeypatch: Patch
+) -> None:
     """On the cluster of RAY_ADDRESS each shard has carried files and code; nothing is left."""
     answers = {"en": [*[RIGHT] * 9, WRONG, "I do not know."], "bg": [RIGHT] * 3}
     bars = {"en": "correct: {min: 0.5}", "bg": "correct: {min: 0.5}"}
@@ -329,12 +367,16 @@ def test_it_reports_as_pytest(project: Project, cluster: Any, monkeypatch: Patch
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     assert records(project.path / "reports" / "out") == records(project.path / "plain")
     there, plain = (project.path / name for name in ("reports/out", "plain"))
-    assert {path.name for path in there.iterdir()} == {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == {
+        path.name for path in plain.iterdir()
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("usd", [None, 0.032])
-def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: float | None) -> None:
+def test_a_node_that_dies_costs_no_item(
+    project: Project, cluster: Any, usd: float | None
+) -> None:
     """Its shards run again elsewhere: calls in flight are repeated, --max-cost is still kept."""
     project.asked(ITEMS)
     lost: list[Any] = [cluster.add_node(num_cpus=2, node_name="third")]
@@ -348,12 +390,21 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: flo
         time.sleep(0.2)
         body = plausible()(seen).body
         assert isinstance(body, dict)
-        return Answer(body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}})
+        return Answer(
+            body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}}
+        )
 
     with loopback(handler=handle) as server:
-        texts = [MODELS.format(name=name, url=server.url) for name in ("answerer", "judge")]
+        texts = [
+            MODELS.format(name=name, url=server.url) for name in ("answerer", "judge")
+        ]
         project.write("models.yaml", "".join(texts))
-        words = ("--models=models.yaml", "--model=answerer", "--judge=judge", "--concurrency=4")
+        words = (
+            "--models=models.yaml",
+            "--model=answerer",
+            "--judge=judge",
+            "--concurrency=4",
+        )
         limit = [f"--max-cost={usd}"] if usd else []
         on = (f"--on=ray:{cluster.address}", "--shards=4")
         made = start(project, *words, *on, *limit, OPENAI_API_KEY="k")
@@ -362,7 +413,9 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: flo
     told = [line for line in err.splitlines() if "failed on" in line]
     assert told
     for line in told:
-        assert re.match(r"--on ray: shard ./4 failed on third: .*; tried on another$", line)
+        assert re.match(
+            r"--on ray: shard ./4 failed on third: .*; tried on another$", line
+        )
     assert "aylet" not in "".join(set(err.splitlines()).difference(told))
     found = records(project.path / "reports" / "out")
     missing = [one for one in found if one["outcome"] == "missing"]
@@ -383,13 +436,17 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: flo
 @pytest.mark.slow
 def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
     """Which one, where and why, once a node; no report at all is exit 4."""
-    project.dataset("capital", {"en": [RIGHT]}, "kind: graded\nlanguages: {en: {file: no.csv}}\n")
+    project.dataset(
+        "capital", {"en": [RIGHT]}, "kind: graded\nlanguages: {en: {file: no.csv}}\n"
+    )
     made = start(project, f"--on=ray:{cluster.address}", "--shards=1")
     out, err = made.communicate()
     assert made.returncode == 4, out + err
     told = [line for line in err.splitlines() if "failed on" in line]
     assert sorted(line.split("failed on ")[1].split(": ")[0] for line in told) == NODES
-    assert all(line.startswith("--on ray: shard 1/1 ") and "no.csv" in line for line in told)
+    assert all(
+        line.startswith("--on ray: shard 1/1 ") and "no.csv" in line for line in told
+    )
     assert [line.endswith("; tried on another") for line in told] == [True, False]
     assert "Traceback" not in err
     assert not (project.path / "reports").exists()
@@ -397,10 +454,14 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Signals) -> None:
+def test_a_driver_that_ends_ends_the_tasks(
+    project: Project, number: signal.Signals
+) -> None:
     """Ctrl-C, once or twice, leaves a partial report, kill -9 nothing; no shard goes on."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
-    project.dataset("capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"}))
+    project.dataset(
+        "capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"})
+    )
     project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
     words = ("--judge=python:slow_judge:Judge", "--on=ray", "--shards=2")
     made = start(project, *words, RAY_ADDRESS="")
@@ -426,7 +487,9 @@ def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Sign
     assert again.returncode == 0, out + err
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     there, plain = project.out, project.path / "plain"
-    assert {path.name for path in there.iterdir()} == {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == {
+        path.name for path in plain.iterdir()
+    }
 
 
 def shards_of(project: Project) -> list[str]:
@@ -445,13 +508,17 @@ def test_a_task_needs_nothing_of_its_machine(project: Project) -> None:
     project.write("reports/__init__.py", "raise ImportError")
     project.write("conftest.py", CARRIED)
     luggage = on_ray._luggage(project.path)
-    packed = on_ray.run_shard(luggage, {}, "qa", "--shard=1/1", "--ledger=ledger.sqlite3")
+    packed = on_ray.run_shard(
+        luggage, {}, "qa", "--shard=1/1", "--ledger=ledger.sqlite3"
+    )
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         assert {"./run.json", "./records.jsonl"} <= {*tar.getnames()}
 
 
 @tabled("words", "message")
-def test_wrong_words_are_refused_at_once(project: Project, words: list[str], message: str) -> None:
+def test_wrong_words_are_refused_at_once(
+    project: Project, words: list[str], message: str
+) -> None:
     """One line each, as pytest has it."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     with pytest.raises(UsageError) as caught:
@@ -459,14 +526,18 @@ def test_wrong_words_are_refused_at_once(project: Project, words: list[str], mes
     assert message in str(caught.value)
 
 
-def test_a_large_folder_is_refused(project: Project, monkeypatch: Patch, capsys: Captured) -> None:
+def test_a_large_folder_is_refused(
+    project: Project, monkeypatch: Patch, capsys: Captured
+) -> None:
     """What is carried has a limit, what stays behind is not counted; without Ray, one line."""
     monkeypatch.setattr(on_ray, "find_spec", lambda name: name)
     monkeypatch.setattr(on_ray, "MOST_MB", 0)
     project.write(".git/objects", "x" * 1000)
-    with pytest.raises(UsageError, match=r"more than 0 MB; .* left out already: '.git'"):
+    with pytest.raises(
+        UsageError, match=r"more than 0 MB; .* left out already: '.git'"
+    ):
         on_ray.main(["qa", "--on=ray"])
     monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="Ray is not installed; pip install"):
+    with pytest.raises(UsageError, match="ray is not installed; pip install"):
         on_ray.main([f"{project.path}", "--on=ray"])
     assert capsys.readouterr().err == ""

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
-from cases.plan import make_plan
-from evaluators.core import Outcome
-from evaluators.kinds import kind_of
-from reports.plugin.worker import (
+from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
+from qagate.cases.plan import make_plan
+from qagate.evaluators.core import Outcome
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.plugin.worker import (
     INPUT_KEY,
     SessionResults,
     WorkerHooks,
@@ -28,7 +28,14 @@ from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
-READERS = ("asyncio", "cases.loading", "cases.plan", "evaluators.runtime.engine", "jinja2", "yaml")
+READERS = (
+    "asyncio",
+    "qagate.cases.loading",
+    "qagate.cases.plan",
+    "qagate.evaluators.runtime.engine",
+    "jinja2",
+    "yaml",
+)
 HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
 LOADED: str = kept(__file__, "loaded").format(readers=READERS, heavy=HEAVY)
 
@@ -45,8 +52,15 @@ def plan(tmp_path: Path) -> Plan:
     (folder / "en.csv").write_text(
         "metadata,problem,answer,aliases\n\"{'topic': 'Art', 'n': (1, 2.5)}\",q?,Sofia,Sofija | S\n"
     )
-    row = {"id": "й", "question": "коя?", "answer": "София", "predicted_answer": "\ud800"}
-    (folder / "bg.jsonl").write_text(json.dumps(row) + "\n" + json.dumps({**row, "id": 2}) + "\n")
+    row = {
+        "id": "й",
+        "question": "коя?",
+        "answer": "София",
+        "predicted_answer": "\ud800",
+    }
+    (folder / "bg.jsonl").write_text(
+        json.dumps(row) + "\n" + json.dumps({**row, "id": 2}) + "\n"
+    )
     return make_plan([folder / "dataset.yaml"], Selection(repeats=2))
 
 
@@ -57,7 +71,9 @@ def worker_input(plan: Plan, store: Path) -> dict[str, str]:
     return given
 
 
-def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path) -> None:
+def test_a_worker_has_the_very_plan_of_the_controller(
+    plan: Plan, tmp_path: Path
+) -> None:
     """The same items in order, equal in every field; one file for all, or a usage error."""
     given = some(read_worker_input(worker_input(plan, tmp_path / "store")))
     assert given.plan == plan
@@ -69,7 +85,9 @@ def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path
     path.write_bytes(path.read_bytes() + b"end")
     assert worker_input(plan, tmp_path / "store") == first
     assert path.read_bytes().endswith(b"end")
-    with pytest.raises(pytest.UsageError, match=r"the plan cannot be written .*; free space there"):
+    with pytest.raises(
+        pytest.UsageError, match=r"the plan cannot be written .*; free space there"
+    ):
         worker_input(plan, tmp_path / "absent" / "store")
 
 
@@ -77,7 +95,11 @@ def test_a_worker_without_datasets_is_given_nothing(plan: Plan, tmp_path: Path) 
     """Nothing where there is no plan; what pytest wrote of a report arrives, tuples included."""
     assert read_worker_input({}) is None
     assert read_worker_input({INPUT_KEY: "/nowhere/plan.pickle"}) is None
-    report = {"nodeid": "a", "location": ("a.py", 1, "b"), "user_properties": [("qa", "{}")]}
+    report = {
+        "nodeid": "a",
+        "location": ("a.py", 1, "b"),
+        "user_properties": [("qa", "{}")],
+    }
     hooks = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store"))
     worker = SimpleNamespace(workerinput={})
     packing = hooks.pytest_report_to_serializable(cast("pytest.Config", worker))
@@ -96,7 +118,9 @@ def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> N
     project.run("-n", "2", "qa").assert_outcomes(passed=4)
     loaded = sorted(project.path.glob("loaded-*.json"))
     assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[]] * 4
-    assert len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5
+    assert (
+        len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5
+    )
 
 
 @pytest.fixture
@@ -108,14 +132,18 @@ def collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("collector")
 @pytest.mark.parametrize("was_on", [True, False])
-def test_the_collector_rests_for_a_while_only(was_on: bool, plan: Plan, tmp_path: Path) -> None:
+def test_the_collector_rests_for_a_while_only(
+    was_on: bool, plan: Plan, tmp_path: Path
+) -> None:
     """It comes back as it was, off or on, also where something breaks; so while items are made."""
     (gc.enable if was_on else gc.disable)()
     with pytest.raises(KeyError), gc_paused():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled() == was_on
-    hook = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store")).pytest_collection()
+    hook = WorkerHooks(
+        WorkerInput(plan=plan, outcome_store=tmp_path / "store")
+    ).pytest_collection()
     next(hook)
     assert not gc.isenabled()
     with pytest.raises(StopIteration):
@@ -123,7 +151,9 @@ def test_the_collector_rests_for_a_while_only(was_on: bool, plan: Plan, tmp_path
     assert gc.isenabled() == was_on
 
 
-SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
+SLICE = Slice(
+    dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv")
+)
 KEYS = ("simpleqa-bg-q1", "simpleqa-bg-q2")
 PASSED = Outcome(key=KEYS[0], state="passed")
 
@@ -134,7 +164,9 @@ def results() -> SessionResults:
         key: PlannedItem(key=key, slice=SLICE, case=make_case(number), repeat=1)
         for number, key in enumerate(KEYS, start=1)
     }
-    dataset = Dataset(name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE})
+    dataset = Dataset(
+        name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE}
+    )
     made = SessionResults(Plan(datasets=(dataset,), items=items))
     made.planned = made.known([*map(node_of, KEYS), "tests/test_x.py::test_y"])
     assert made.planned == KEYS
@@ -146,13 +178,19 @@ def node_of(key: str) -> str:
 
 
 def note(
-    results: SessionResults, nodeid: str, when: str, outcome: str = "passed", word: str = ""
+    results: SessionResults,
+    nodeid: str,
+    when: str,
+    outcome: str = "passed",
+    word: str = "",
 ) -> None:
     report = SimpleNamespace(nodeid=nodeid, when=when, outcome=outcome, qa=word)
     results.note(cast("pytest.TestReport", report))
 
 
-def run(results: SessionResults, key: str, word: str = "", call: str = "passed") -> None:
+def run(
+    results: SessionResults, key: str, word: str = "", call: str = "passed"
+) -> None:
     """Note the three reports of one test."""
     note(results, node_of(key), "setup")
     note(results, node_of(key), "call", call, word)
@@ -191,7 +229,9 @@ def test_the_engines_outcome_stands_where_its_test_ran(results: SessionResults) 
 
 
 @tabled("ended", "why", "end")
-def test_no_outcome(results: SessionResults, ended: list[str], why: str, end: list[str]) -> None:
+def test_no_outcome(
+    results: SessionResults, ended: list[str], why: str, end: list[str]
+) -> None:
     """Skipped, lost by the engine, or never reached."""
     run(results, KEYS[0], *ended)
     known = {KEYS[0]: PASSED} if end[1] == "skipped" else {}
@@ -217,7 +257,9 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
     with pytest.raises(TypeError):
         ready(send).sendcommand("runtests", error=TypeError)
     told: list[tuple[str, dict[str, object]]] = []
-    ready(lambda name, **values: told.append((name, values))).sendcommand("runtests", indices=[1])
+    ready(lambda name, **values: told.append((name, values))).sendcommand(
+        "runtests", indices=[1]
+    )
     assert told == [("runtests", {"indices": [1]})]
 
 

@@ -5,41 +5,60 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Dataset, EvidenceRule, Plan, PlannedItem, Slice, Threshold
-from evaluators.core import Outcome, Usage, Verdict
-from evaluators.kinds import kind_of
-from evaluators.rubric import Rubric
-from reports.gates.decide import SessionFacts, ceiling_notes
-from reports.run.baseline import Baseline
-from reports.run.record import make_record
-from reports.run.report import Report
-from reports.verdict.assemble import Facts, assemble
+from qagate.cases.dataset import (
+    Dataset,
+    EvidenceRule,
+    Plan,
+    PlannedItem,
+    Slice,
+    Threshold,
+)
+from qagate.evaluators.core import Outcome, Usage, Verdict
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import Rubric
+from qagate.reports.gates.decide import SessionFacts, ceiling_notes
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import make_record
+from qagate.reports.run.report import Report
+from qagate.reports.verdict.assemble import Facts, assemble
 from tests.support.made_runs import before, facts_dataset, graded_slice
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
-RUBRIC = Rubric(name="", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a")
+RUBRIC = Rubric(
+    name="", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a"
+)
 GRADED = graded_slice("bg", dataset="simpleqa", rubric=RUBRIC)
 KIND = kind_of("judged")
-JUDGED = replace(GRADED, dataset="judges", kind=KIND, thresholds=(), floor={"agreement": 0.6})
+JUDGED = replace(
+    GRADED, dataset="judges", kind=KIND, thresholds=(), floor={"agreement": 0.6}
+)
 
 
 def dataset(slice_: Slice, **changes: object) -> Dataset:
-    made = facts_dataset(slice_, name=slice_.dataset, kind=slice_.kind, judge_unmeasured=False)
+    made = facts_dataset(
+        slice_, name=slice_.dataset, kind=slice_.kind, judge_unmeasured=False
+    )
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def items_of(slice_: Slice, count: int) -> dict[str, PlannedItem]:
     made = {}
     for number in range(1, count + 1):
-        label = ("CORRECT", "INCORRECT")[number % 2] if slice_.kind == "judged" else None
+        label = (
+            ("CORRECT", "INCORRECT")[number % 2] if slice_.kind == "judged" else None
+        )
         key = f"{slice_.dataset}-{slice_.language}-q{number}"
-        case = make_case(number, dataset=slice_.dataset, language=slice_.language, label=label)
+        case = make_case(
+            number, dataset=slice_.dataset, language=slice_.language, label=label
+        )
         made[key] = PlannedItem(key=key, slice=slice_, case=case, repeat=1)
     return made
 
 
-def outcome(key: str, passed: bool, judge: str = "lexical", cost: float | None = 0.0) -> Outcome:
+def outcome(
+    key: str, passed: bool, judge: str = "lexical", cost: float | None = 0.0
+) -> Outcome:
     grade = "CORRECT" if passed else "INCORRECT"
     return Outcome(
         key=key, state="passed" if passed else "failed", answer="София",
@@ -74,14 +93,18 @@ def report(
         run={},
     )
     records = [make_record(items[key], one) for key, one in outcomes.items()]
-    return assemble(Plan(datasets=tuple(datasets), items=items), records, facts, baseline)
+    return assemble(
+        Plan(datasets=tuple(datasets), items=items), records, facts, baseline
+    )
 
 
 def simple(states: Sequence[bool], **changes: object) -> Report:
     """Return a report of one graded slice with these results."""
     slice_ = replace(GRADED, **changes)  # type: ignore[arg-type]
     items = items_of(slice_, len(states))
-    outcomes = {key: outcome(key, state) for key, state in zip(items, states, strict=True)}
+    outcomes = {
+        key: outcome(key, state) for key, state in zip(items, states, strict=True)
+    }
     return report([dataset(slice_)], items, outcomes)
 
 
@@ -94,7 +117,10 @@ def test_counts_tokens_and_gates_come_together() -> None:
     assert "1 item missed" in made.decision.line
     items = items_of(GRADED, 2)
     first, second = items
-    outcomes = {first: outcome(first, True, cost=0.5), second: outcome(second, True, cost=None)}
+    outcomes = {
+        first: outcome(first, True, cost=0.5),
+        second: outcome(second, True, cost=None),
+    }
     assert report([dataset(GRADED)], items, outcomes).cost is None
 
 
@@ -110,18 +136,27 @@ def test_a_gate_that_chance_decides_is_named(
     notes = simple([True] * count, thresholds=(bar,)).notes
     assert any(f"few items: simpleqa:bg ({count})" in note for note in notes) is said
     items = items_of(GRADED, 10)
-    items |= {f"{key}~r2": replace(one, key=f"{key}~r2", repeat=2) for key, one in items.items()}
+    items |= {
+        f"{key}~r2": replace(one, key=f"{key}~r2", repeat=2)
+        for key, one in items.items()
+    }
     made = report([dataset(GRADED)], items, {key: outcome(key, True) for key in items})
     assert any("few items: simpleqa:bg (10)" in note for note in made.notes)
 
 
 @tabled("right", "count", "bar", "said")
-def test_a_bar_far_off_is_named(right: int, count: int, bar: dict[str, float], said: str) -> None:
+def test_a_bar_far_off_is_named(
+    right: int, count: int, bar: dict[str, float], said: str
+) -> None:
     """A slice at its ceiling says what it cannot see, and what would."""
     measure, change = ("incorrect", "rise") if "max" in bar else ("correct", "drop")
     rule = Threshold(measure=measure, **bar)  # type: ignore[arg-type]
     states = [number < right for number in range(count)]
-    found = [note for note in simple(states, thresholds=(rule,)).notes if "still pass" in note]
+    found = [
+        note
+        for note in simple(states, thresholds=(rule,)).notes
+        if "still pass" in note
+    ]
     advice = f"still pass this bar; set `{change}` with a baseline"
     assert [f"simpleqa:bg {measure} {said} {advice}"] * bool(said) == found
 
@@ -131,7 +166,9 @@ def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
     """Where a drop is decided, of the slice or of all languages, nothing needs to be said."""
     slice_ = replace(GRADED, thresholds=(Threshold(measure="correct", min=0.5),))
     (gate,) = simple([True] * 100, thresholds=slice_.thresholds).decision.gates
-    drop = replace(gate, language=language, threshold=Threshold(measure="drop", max=0.1))
+    drop = replace(
+        gate, language=language, threshold=Threshold(measure="drop", max=0.1)
+    )
     assert [*ceiling_notes([gate], {slice_.name: slice_})]
     assert not [*ceiling_notes([gate, drop], {slice_.name: slice_})]
     own = replace(slice_, thresholds=(*slice_.thresholds, drop.threshold))
@@ -160,15 +197,21 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     """Return a run of 200 right items, compared with the same run by another judge."""
     slice_ = replace(GRADED, thresholds=(DROP,))
     items = items_of(slice_, 200)
-    old = report([dataset(slice_)], items, {key: outcome(key, True, judge) for key in items})
+    old = report(
+        [dataset(slice_)], items, {key: outcome(key, True, judge) for key in items}
+    )
     origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
     run = {**before(old).run, "judge": judge, "provenance": origin}
     baseline = replace(before(old), run=run)
-    return report([dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline)
+    return report(
+        [dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline
+    )
 
 
 @tabled("changed", "state", "reason")
-def test_a_changed_judge_blocks(changed: dict[str, str], state: str, reason: str) -> None:
+def test_a_changed_judge_blocks(
+    changed: dict[str, str], state: str, reason: str
+) -> None:
     """200 equal items exclude a drop of 0.1, unless the difference may be the judge's own."""
     (gate,) = with_baseline(**changed).decision.gates
     assert gate.state == state
@@ -186,7 +229,10 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     made = report([both], items, outcomes, before(report([both], items, outcomes)))
     assert {gate.state for gate in made.decision.gates} == {"PASS"}
     assert made.decision.code == 6
-    assert made.decision.line == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
+    assert (
+        made.decision.line
+        == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
+    )
     items = items_of(GRADED, 1)
     outcomes = {key: outcome(key, False) for key in items}
     made = report([dataset(GRADED)], items, outcomes, gates_off=True, pytest_code=1)
@@ -198,10 +244,16 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     assert made.decision.code == 6
 
 
-@pytest.mark.parametrize(("agreed", "floor", "code"), [(20, 0.6, 0), (8, 0.6, 6), (20, 0.0, 6)])
-def test_labels_need_no_gate_at_their_floor(agreed: int, floor: float, code: int) -> None:
+@pytest.mark.parametrize(
+    ("agreed", "floor", "code"), [(20, 0.6, 0), (8, 0.6, 6), (20, 0.0, 6)]
+)
+def test_labels_need_no_gate_at_their_floor(
+    agreed: int, floor: float, code: int
+) -> None:
     """Although nothing hangs on it: the only other slice is of another language."""
-    labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
+    labelled = replace(
+        JUDGED, language="en", floor={"agreement": floor} if floor else {}
+    )
     labels, graded = items_of(labelled, 20), items_of(GRADED, 2)
     outcomes = {key: outcome(key, True) for key in graded} | judged(labels, agreed)
     made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_gates, with_gates
-from cases.dataset import AUDIT_SHARE as SHARE
-from cases.dataset import Threshold
-from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
-from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
-from evaluators.statistics.betting import DECISIVE
-from reports.compare.audit import AuditedPair, audit_of
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.sequential import BROKEN, AuditedGate, audited_gates
-from reports.render.html import render
-from reports.run.record import Record
-from reports.run.run_json import load_report
+from qagate.cases.config import load_gates, with_gates
+from qagate.cases.dataset import AUDIT_SHARE as SHARE
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
+from qagate.evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
+from qagate.evaluators.statistics.betting import DECISIVE
+from qagate.reports.compare.audit import AuditedPair, audit_of
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.sequential import BROKEN, AuditedGate, audited_gates
+from qagate.reports.render.html import render
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
 from tests.support.figures import some
@@ -54,9 +54,14 @@ def by_id(one: PairedSlice) -> dict[str, AuditedPair]:
     return {pair.pair.new.id: pair for pair in audit_of([one], SHARE).pairs}
 
 
-def truths(old: str, new: str, judged_old: str = "", judged_new: str = "") -> PairedSlice:
+def truths(
+    old: str, new: str, judged_old: str = "", judged_new: str = ""
+) -> PairedSlice:
     """Return two runs that people judged throughout, with the judge's own verdicts."""
-    before_, after = answers(judged_old or old, "old"), answers(judged_new or new, "new")
+    before_, after = (
+        answers(judged_old or old, "old"),
+        answers(judged_new or new, "new"),
+    )
     return side(after, before_, {**verdicts(before_, old), **verdicts(after, new)})
 
 
@@ -70,19 +75,28 @@ def test_a_pool_fails_by_the_name_of_a_language_that_lost(lost: int) -> None:
         old, new = (answers(*one, language=language, metadata={}) for one in runs)
         people = {**verdicts(old, runs[0][0]), **verdicts(new, runs[1][0])}
         part = graded_slice(language)
-        sides.append(PairedSlice(slice_=part, pairing=pair_records(new, old), people=people))
-    dataset = facts_dataset(*(one.slice_ for one in sides), pooled=(audited(0.2, pool=True),))
+        sides.append(
+            PairedSlice(slice_=part, pairing=pair_records(new, old), people=people)
+        )
+    dataset = facts_dataset(
+        *(one.slice_ for one in sides), pooled=(audited(0.2, pool=True),)
+    )
     (gate,) = audited_gates(dataset, sides)
     found = gate.result()
     assert found.state == ("FAIL" if lost else "PASS")
-    assert found.reason.startswith("pl is shown to be beyond the margin: 95 %") == bool(lost)
+    assert found.reason.startswith("pl is shown to be beyond the margin: 95 %") == bool(
+        lost
+    )
     assert ("all languages: people: new - old is -0.1" in found.reason) == bool(lost)
     assert not gate.next_pairs
 
 
 def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     """Flips, split votes, no verdict, masked texts; all others by chance, of a known size."""
-    old, new = answers("ccccc" + "c" * 2000, "old"), answers("icccc" + "c" * 2000, "new")
+    old, new = (
+        answers("ccccc" + "c" * 2000, "old"),
+        answers("icccc" + "c" * 2000, "new"),
+    )
     old[1] = replace(old[1], votes=VOTES)
     new[2] = replace(new[2], votes=VOTES)
     new[3] = replace(new[3], outcome="error", grade=None)
@@ -92,9 +106,13 @@ def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     whys = ["flipped", "judges_differ", "judges_differ", "no_verdict", ""]
     first = [found[f"i{n}"] for n in range(5)]
     assert [one.plan.why for one in first] == whys
-    assert [(one.plan.probability, one.drawn) for one in first] == [(1, True)] * 4 + [(0, False)]
+    assert [(one.plan.probability, one.drawn) for one in first] == [(1, True)] * 4 + [
+        (0, False)
+    ]
     others = [found[f"i{n}"] for n in range(5, 2005)]
-    assert {(one.plan.why, one.plan.probability) for one in others} == {("sample", SHARE)}
+    assert {(one.plan.why, one.plan.probability) for one in others} == {
+        ("sample", SHARE)
+    }
     assert sum(one.drawn for one in others) / 2000 == pytest.approx(SHARE, abs=0.03)
 
 
@@ -130,9 +148,15 @@ def test_a_judge_that_sees_nothing_cannot_make_a_worse_model_pass() -> None:
     one = truths("c" * 1000, "cccci" * 200, "c" * 1000, "c" * 1000)
     result = gate_of(one).result()
     assert result.state == "FAIL"
-    assert (some(result.audit).judged.value, some(result.audit).looked < 400) == (0, True)
+    assert (some(result.audit).judged.value, some(result.audit).looked < 400) == (
+        0,
+        True,
+    )
     one = truths("c" * 400, "c" * 400)
-    assert gate_of(replace(one, blocked="no trust", changed="another judge")).state == "PASS"
+    assert (
+        gate_of(replace(one, blocked="no trust", changed="another judge")).state
+        == "PASS"
+    )
     result = gate_of(replace(one, narrow="only a part")).result()
     assert (result.state, result.reason) == ("INCONCLUSIVE", "only a part")
 
@@ -143,10 +167,16 @@ def test_a_verdict_less_never_decides(old: set[int], new: set[int], share: int) 
     """Missing verdicts give no PASS and no FAIL that all verdicts would not give."""
     truth = "ccci" * 50
     worse = "".join("i" if n % 10 < share else one for n, one in enumerate(truth))
-    judged = truths(truth, worse, with_noise(truth, 0.1, "a"), with_noise(worse, 0.1, "b"))
+    judged = truths(
+        truth, worse, with_noise(truth, 0.1, "a"), with_noise(worse, 0.1, "b")
+    )
     whole = replace(judged, slice_=graded_slice("en", audited(0.2)))
-    gone = {digest for n, digest in enumerate(whole.people) if n in old or n - 200 in new}
-    less = replace(whole, people={d: one for d, one in whole.people.items() if d not in gone})
+    gone = {
+        digest for n, digest in enumerate(whole.people) if n in old or n - 200 in new
+    }
+    less = replace(
+        whole, people={d: one for d, one in whole.people.items() if d not in gone}
+    )
     assert gate_of(less).state in ("INCONCLUSIVE", gate_of(whole).state)
 
 
@@ -154,7 +184,9 @@ def test_without_verdicts_nothing_is_decided() -> None:
     """Nobody looked, nobody answered, or blank: open or failed; the same text passes alone."""
     nothing = gate_of(side([], [])).result()
     assert (nothing.state, nothing.estimate.value) == ("INCONCLUSIVE", None)
-    unseen = gate_of(side(answers("c" * 300, "new"), answers("c" * 300, "old"))).result()
+    unseen = gate_of(
+        side(answers("c" * 300, "new"), answers("c" * 300, "old"))
+    ).result()
     assert unseen.state == "INCONCLUSIVE"
     assert "more pairs to read: qagate review RUN" in unseen.reason
     records = answers("ci" * 200, "same")
@@ -181,7 +213,10 @@ def test_without_verdicts_nothing_is_decided() -> None:
 def test_linked_items_are_one_unit() -> None:
     """A fact in four languages counts as one; what was found by chance still counts 4."""
     sides = [
-        side(answers("c" * 50, "new", language=name), answers("c" * 50, "old", language=name))
+        side(
+            answers("c" * 50, "new", language=name),
+            answers("c" * 50, "old", language=name),
+        )
         for name in LANGUAGES
     ]
     audit = audit_of(sides, SHARE)
@@ -196,9 +231,15 @@ def test_linked_items_are_one_unit() -> None:
         for digest, one in people.items()
         if one.item == pair.pair.new.key
     }
-    graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
+    graded = [
+        replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана")
+        for one in new
+    ]
     again = by_id(side(graded, old, kept))
-    found = {(again[one.pair.new.id].ends[0], again[one.pair.new.id].plan.why) for one in drawn}
+    found = {
+        (again[one.pair.new.id].ends[0], again[one.pair.new.id].plan.why)
+        for one in drawn
+    }
     assert found == {(-4, "sample")}
 
 
@@ -210,7 +251,10 @@ def looked_at(one: PairedSlice, share: float) -> PairedSlice:
             digest = answer_digest(record, record.answer or "")
             plan = pair.plan
             kept[digest] = replace(
-                kept[digest], picked=plan.why, probability=plan.probability, pair=pair.key
+                kept[digest],
+                picked=plan.why,
+                probability=plan.probability,
+                pair=pair.key,
             )
     return replace(one, people=kept)
 
@@ -218,23 +262,35 @@ def looked_at(one: PairedSlice, share: float) -> PairedSlice:
 @settings(deadline=None, max_examples=30)
 @given(
     st.lists(
-        st.tuples(st.sampled_from([0.1, 0.25, 0.5, 1.0]), st.text("ab", min_size=1)), max_size=4
+        st.tuples(st.sampled_from([0.1, 0.25, 0.5, 1.0]), st.text("ab", min_size=1)),
+        max_size=4,
     ),
     st.integers(0, 4),
 )
-def test_of_all_pairs_it_is_the_plain_mean(history: list[tuple[float, str]], worse: int) -> None:
+def test_of_all_pairs_it_is_the_plain_mean(
+    history: list[tuple[float, str]], worse: int
+) -> None:
     """To the last digit, after any shares and judges: pairs keep no weight that is not due."""
     old = "ccci" * 25
     new = "".join("i" if n % 10 < worse else one for n, one in enumerate(old))
     people = truths(old, new).people
     for share, judge in [*history, (1.0, "")]:
-        judged = with_noise(old, 0.3, f"{judge} old"), with_noise(new, 0.3, f"{judge} new")
-        people = looked_at(replace(truths(old, new, *judged), people=people), share).people
+        judged = (
+            with_noise(old, 0.3, f"{judge} old"),
+            with_noise(new, 0.3, f"{judge} new"),
+        )
+        people = looked_at(
+            replace(truths(old, new, *judged), people=people), share
+        ).people
     last = replace(truths(old, new, *judged), people=people)
     every = [one.ends[0] for one in audit_of([last], 1.0).pairs]
     whole = replace(audited(), share=1.0)
     gate = gate_of(side(answers(new, "new"), answers(old, "old"), people, whole))
-    assert sum(every) / len(every) == gate.estimate.value == (new.count("c") - old.count("c")) / 100
+    assert (
+        sum(every) / len(every)
+        == gate.estimate.value
+        == (new.count("c") - old.count("c")) / 100
+    )
 
 
 def test_the_plan_of_the_first_form_stays() -> None:
@@ -254,7 +310,9 @@ def test_the_plan_of_the_first_form_stays() -> None:
     ):
         found = gate_of(changed).result()
         assert (found.state, words in found.reason) == ("INCONCLUSIVE", True)
-    blind = [replace(record, outcome="error", grade=None) for record in answers(new, "new")]
+    blind = [
+        replace(record, outcome="error", grade=None) for record in answers(new, "new")
+    ]
     first = side(blind, answers(old, "old"), one.people)
     planned = {pair.key: pair.plan for pair in audit_of([first], SHARE).pairs}
     assert gate_of(replace(one, plan=planned)).audit.changed == ""
@@ -266,10 +324,15 @@ def test_one_open_pair_freezes_nothing() -> None:
     whole = truths(old, new, with_noise(old, 0.1, "a"), with_noise(new, 0.1, "b"))
     first = next(one for one in gate_of(whole).audit.pairs if one.drawn)
     gone = answer_digest(first.pair.new, first.pair.new.answer or "")
-    less = replace(whole, people={key: one for key, one in whole.people.items() if key != gone})
+    less = replace(
+        whole, people={key: one for key, one in whole.people.items() if key != gone}
+    )
     gate, every = gate_of(less), gate_of(whole)
     assert gate.estimate.n == every.estimate.n == 400
-    assert abs((gate.estimate.value or 0) - (every.estimate.value or 0)) <= 0.5 / 400 / SHARE
+    assert (
+        abs((gate.estimate.value or 0) - (every.estimate.value or 0))
+        <= 0.5 / 400 / SHARE
+    )
     assert len(gate.trail.steps) == len(every.trail.steps)
     said = f"1 pair before the last without a verdict, which may be any: {first.pair.new.key}"
     assert said in gate.result().reason
@@ -287,7 +350,9 @@ def test_batches_decide_it_with_few_more_pairs_than_looks_one_by_one() -> None:
     while batch := gate_of(replace(whole, people=people)).next_pairs:
         sizes.append(len(batch))
         keys = {one.pair.new.key for one in batch}
-        people |= {digest: one for digest, one in whole.people.items() if one.item in keys}
+        people |= {
+            digest: one for digest, one in whole.people.items() if one.item in keys
+        }
     gate = gate_of(replace(whole, people=people))
     assert gate.state == "PASS"
     assert least <= gate.trail.looked == sum(sizes) <= least + 40
@@ -312,7 +377,11 @@ def test_fail_zero_fails_a_loss_within_the_margin() -> None:
     people = {digest: one for run in runs for digest, one in verdicts(*run).items()}
     gate = gate_of(side(runs[1][0], runs[0][0], people, rule))
     found = gate.result()
-    assert (found.state, found.reason, found.estimate.interval) == ("INCONCLUSIVE", BROKEN, None)
+    assert (found.state, found.reason, found.estimate.interval) == (
+        "INCONCLUSIVE",
+        BROKEN,
+        None,
+    )
     assert gate.state == "PASS"  # what the bets alone would say
 
 
@@ -330,14 +399,21 @@ def test_a_report_keeps_and_shows_how_the_evidence_grew(tmp_path: Path) -> None:
     assert len(again.audit.steps) <= 200
     page = render(made).replace("&#39;", "'")
     assert page.count("<polyline") == 2
-    for words in ("as the judge sees it", "corrected for the judge's errors", "as people see it"):
+    for words in (
+        "as the judge sees it",
+        "corrected for the judge's errors",
+        "as people see it",
+    ):
         assert words in page
 
 
 def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None:
     """People say whether an answer passes, and nothing of other measures."""
     text = "kind: graded\nrubric: simpleqa\nlanguages:\n  en: {{file: en.csv, gates: {{{}}}}}\n"
-    for more, rule in (("", audited(0.05)), (", share: 0.5", replace(audited(0.05), share=0.5))):
+    for more, rule in (
+        ("", audited(0.05)),
+        (", share: 0.5", replace(audited(0.05), share=0.5)),
+    ):
         whole = text.format(f"drop: {{max: 0.05, evidence: audited{more}}}")
         assert declared(tmp_path, whole).slices["en"].thresholds == (rule,)
     for gates, said in (

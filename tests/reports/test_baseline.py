@@ -7,23 +7,30 @@ from random import Random
 
 import pytest
 
-from cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
-from cases.plan import draw_order
-from evaluators.kinds import kind_of
-from evaluators.statistics.count_table import Separation
-from evaluators.statistics.intervals import Estimate, unseen_share
-from reports.__main__ import main
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.render.console import gate_lines
-from reports.run.evidence import Calibration
-from reports.run.record import Record
-from reports.run.report import GateResult, Report, Role
-from reports.verdict.recount import rebuilt
+from qagate.cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
+from qagate.cases.plan import draw_order
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.count_table import Separation
+from qagate.evaluators.statistics.intervals import Estimate, unseen_share
+from qagate.reports.__main__ import main
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.render.console import gate_lines
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult, Report, Role
+from qagate.reports.verdict.recount import rebuilt
 from tests.support.figures import some
 from tests.support.fixtures import Captured
 from tests.support.made_records import make_dataset, make_slice
-from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.samples import rendered
 from tests.support.tables import tabled
 
@@ -42,7 +49,9 @@ def gate_of(new: Sequence[Record], old: Report, **run: object) -> GateResult:
 
 
 @tabled("run", "words")
-def test_what_is_not_vouched_for_decides_nothing(run: dict[str, object], words: str) -> None:
+def test_what_is_not_vouched_for_decides_nothing(
+    run: dict[str, object], words: str
+) -> None:
     """The same records PASS against a whole run, and are INCONCLUSIVE against any other."""
     gate = gate_of(answered(LETTERS), run_of(answered(LETTERS), DROPS), **run)
     assert gate.state == ("INCONCLUSIVE" if words else "PASS")
@@ -66,23 +75,34 @@ def test_one_slice_of_its_own_answers_is_found() -> None:
     """Also where another slice moved; but not few answers, or ones that are all alike."""
     dataset = facts_dataset(graded_slice("en", DROP), graded_slice("pl", DROP))
     for own, fields in ((LETTERS, {}), ("c" * 20, {}), (LETTERS, {"answer": "Yes"})):
-        old = run_of([*answered("i" + LETTERS), *answered(own, "pl", **fields)], dataset)
+        old = run_of(
+            [*answered("i" + LETTERS), *answered(own, "pl", **fields)], dataset
+        )
         new = [*answered("c" + LETTERS), *answered(own, "pl", **fields)]
         earlier = replace(before(old), records=old.records)
         found = run_of(new, dataset, baseline=earlier).decision.gates
-        assert ["own answers" in x.reason for x in found] == [False, own == LETTERS and not fields]
+        assert ["own answers" in x.reason for x in found] == [
+            False,
+            own == LETTERS and not fields,
+        ]
 
 
 @pytest.mark.parametrize(
     ("now", "then", "state"),
     [
         (TEN, TEN, "PASS"),
-        (TEN, None, "PASS"),  # all were asked then, those of the pinned sample among them
+        (
+            TEN,
+            None,
+            "PASS",
+        ),  # all were asked then, those of the pinned sample among them
         (TEN, replace(TEN, seed=4), "INCONCLUSIVE"),
         (None, TEN, "INCONCLUSIVE"),
     ],
 )
-def test_samples_are_alike(now: SliceSample | None, then: SliceSample | None, state: str) -> None:
+def test_samples_are_alike(
+    now: SliceSample | None, then: SliceSample | None, state: str
+) -> None:
     """A pinned sample may be held against itself, or against a run of all items."""
     pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
     old = run_of(answered(LETTERS), pins, samples={"facts:en": then} if then else {})
@@ -92,7 +112,9 @@ def test_samples_are_alike(now: SliceSample | None, then: SliceSample | None, st
 
 
 @tabled("added", "ungraded", "state", "words")
-def test_few_may_lack_a_partner(added: int, ungraded: int, state: str, words: str) -> None:
+def test_few_may_lack_a_partner(
+    added: int, ungraded: int, state: str, words: str
+) -> None:
     """One in twenty, for any reason but new data."""
     old = answered("e" * ungraded + "c" * (200 - ungraded))[: 200 - added]
     gate = gate_of(answered(LETTERS), run_of(old, DROPS))
@@ -117,25 +139,33 @@ def test_little_data_may_change_and_that_is_said(changed: int, state: str) -> No
 def test_lost_hard_questions_decide_nothing(gone: int, state: str, words: str) -> None:
     """Up to one in twenty is said in the gate's own sentence."""
     left = 200 - gone
-    gate = gate_of(answered("c" * left), run_of(answered("c" * left + "i" * gone), DROPS))
+    gate = gate_of(
+        answered("c" * left), run_of(answered("c" * left + "i" * gone), DROPS)
+    )
     assert gate.state == state
     assert words in gate.reason
 
 
 @pytest.mark.parametrize(("gone", "state"), [(0, "PASS"), (60, "INCONCLUSIVE")])
-def test_a_sample_lacks_only_what_comes_after_its_last_item(gone: int, state: str) -> None:
+def test_a_sample_lacks_only_what_comes_after_its_last_item(
+    gone: int, state: str
+) -> None:
     """What was taken out of the file before that is missed, as in a whole run."""
     pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
     whole = sorted(answered("c" * 900), key=lambda one: draw_order(one.id, 3))
     new, old = whole[gone : gone + 200], run_of(whole, DROPS)
-    made = run_of(new, pins, baseline=old, samples={"facts:en": replace(TEN, of=900 - gone)})
+    made = run_of(
+        new, pins, baseline=old, samples={"facts:en": replace(TEN, of=900 - gone)}
+    )
     assert made.decision.gates[0].state == state
 
 
 def test_a_run_need_not_have_all_repeats_of_the_baseline() -> None:
     """Further repeats on either side are no items, those left out are said; new ones are not."""
     once = answered(LETTERS)
-    more = [replace(one, repeat=n, key=f"{one.key}~r{n}") for n in (2, 3) for one in once]
+    more = [
+        replace(one, repeat=n, key=f"{one.key}~r{n}") for n in (2, 3) for one in once
+    ]
     assert gate_of(once, run_of([*once, *more], DROPS)).state == "PASS"
     made = run_of([*once, *more], DROPS, baseline=run_of(once[:199], DROPS))
     (gate,) = made.decision.gates
@@ -157,13 +187,17 @@ ONE, LAXER, TWO = ({"name": name, "text": text} for name, text in ("ax", "a.", "
         ("checked", ONE, ["INCONCLUSIVE"] * 2),
     ],
 )
-def test_another_check_decides_no_change(kind: str, now: object, states: list[str]) -> None:
+def test_another_check_decides_no_change(
+    kind: str, now: object, states: list[str]
+) -> None:
     """Of its own metric, and where checks alone decide of the share that passes."""
     rules = DROP, replace(DROP, of="check_a")
     data = facts_dataset(graded_slice("en", *rules, kind=kind_of(kind), rubric=None))
     grade = {"grade": "PASS"} if kind == "checked" else {}
     records = answered(LETTERS, measures={"check_a": 1.0}, score=None, **grade)
-    then, now = ({"slices": {"facts:en": {"checks": some}}} for some in ([ONE, TWO], [now]))
+    then, now = (
+        {"slices": {"facts:en": {"checks": some}}} for some in ([ONE, TWO], [now])
+    )
     old = run_of(records, data, provenance=then)
     gates = run_of(records, data, baseline=old, provenance=now).decision.gates
     assert [one.state for one in gates] == states
@@ -176,15 +210,23 @@ WORSE = "c" * 225 + "i" * 75
 """A loss of 25 points: shown beyond a margin of 0.15 in a language, 5 points over five of them."""
 
 
-def languages(letters: str, *gates: Threshold, **fields: object) -> tuple[list[Record], Dataset]:
+def languages(
+    letters: str, *gates: Threshold, **fields: object
+) -> tuple[list[Record], Dataset]:
     """Return five languages with the same gates, of which Polish has other answers."""
     names = ("en", "bg", "pl", "hu", "be")
     dataset = facts_dataset(*(graded_slice(name, *gates) for name in names), **fields)
-    found = [one for name in names for one in answered(letters if name == "pl" else OLD, name)]
+    found = [
+        one
+        for name in names
+        for one in answered(letters if name == "pl" else OLD, name)
+    ]
     return found, dataset
 
 
-def last_line(letters: str, *gates: Threshold, alone: bool = False, **fields: object) -> str:
+def last_line(
+    letters: str, *gates: Threshold, alone: bool = False, **fields: object
+) -> str:
     """Return the last line of the languages, compared with answers that were all right."""
     new, dataset = languages(letters, *gates, **fields)
     baseline = None if alone else before(run_of(languages(OLD)[0], dataset))
@@ -221,7 +263,9 @@ def test_a_pool_of_languages_at_the_margin_rarely_fails_by_name() -> None:
             )
             for name in ("en", "bg", "pl", "hu", "be")
         ]
-        (gate,) = change_gates(make_dataset(*(one.slice_ for one in sides), pooled=[POOL]), sides)
+        (gate,) = change_gates(
+            make_dataset(*(one.slice_ for one in sides), pooled=[POOL]), sides
+        )
         named += "is shown to be beyond the margin" in gate.reason
     assert named <= 6  # at most 2.5 %, and twice the standard error
 
@@ -235,7 +279,9 @@ def test_a_last_line_hides_nothing() -> None:
     )
     assert "lost" not in last_line(OLD[:-3] + "iii", BAR, wide)
     laxer = ("facts:en drop <= 0.9 in place of drop <= 0.05",)
-    assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(f"; the gates file is laxer: {laxer[0]}")
+    assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(
+        f"; the gates file is laxer: {laxer[0]}"
+    )
     for items, said in ((3, "exit 0; only 3 of 300 items of facts:en"), (50, "exit 0")):
         sample = {"facts:en": SliceSample(items=items, of=300, seed=6)}
         pinned = facts_dataset(sampling=Sampling(limit=items, seed=6))
@@ -265,7 +311,9 @@ def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
         ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
     ],
 )
-def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy: str) -> None:
+def test_what_would_decide_is_said(
+    letters: str, labels: int, needs: str, remedy: str
+) -> None:
     """The end that the judge's errors leave of a margin, and which of pairs and labels to buy."""
     drop = replace(DROP, fail="margin")
     # Right on so many labels of each class.
@@ -289,7 +337,9 @@ def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy
 
 SMALL = Threshold(measure="drop", max=0.05, evidence="estimate", fail="zero")
 BOTH = facts_dataset(
-    graded_slice("en", SMALL), graded_slice("bg", SMALL), pooled=(replace(SMALL, pool=True),)
+    graded_slice("en", SMALL),
+    graded_slice("bg", SMALL),
+    pooled=(replace(SMALL, pool=True),),
 )
 FIRST, SECOND, THIRD = ("c" * (200 - lost) + "i" * lost for lost in (0, 8, 16))
 
@@ -316,7 +366,9 @@ def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
     assert made.decision.code == 1
     scopes = ("facts:en", "facts:bg", "facts:*")
     ends = (("drop", "PASS"), ("drop (anchor)", "FAIL"))
-    assert states(made) == [(f"{one} {name}", state) for name, state in ends for one in scopes]
+    assert states(made) == [
+        (f"{one} {name}", state) for name, state in ends for one in scopes
+    ]
     assert made.comparison is not None
     assert made.since_anchor is not None
     assert [one.broke for one in made.comparison.slices] == [8, 8, 16]
@@ -331,18 +383,26 @@ def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
         assert "drop (anchor)" in files[name] or '"anchored": true' in files[name], name
     made = against(THIRD, None, run(FIRST))
     scopes = ("facts:en", "facts:bg", "facts:*")
-    assert [name for name, _ in states(made)] == [f"{one} drop (anchor)" for one in scopes]
+    assert [name for name, _ in states(made)] == [
+        f"{one} drop (anchor)" for one in scopes
+    ]
     assert (made.decision.code, made.comparison, made.baseline) == (1, None, "")
     assert not any("no baseline" in note for note in made.notes)
-    gate = against(SECOND, run(FIRST), replace(run(FIRST), complete=False)).decision.gates[-1]
+    gate = against(
+        SECOND, run(FIRST), replace(run(FIRST), complete=False)
+    ).decision.gates[-1]
     assert (gate.name, gate.state) == ("drop (anchor)", "INCONCLUSIVE")
     assert gate.reason == "the anchor was cut short; compare with a complete run"
 
 
-def test_recorded_runs_are_held_against_an_anchor(capsys: Captured, tmp_path: Path) -> None:
+def test_recorded_runs_are_held_against_an_anchor(
+    capsys: Captured, tmp_path: Path
+) -> None:
     """gate, merge and compare take --anchor, read from where the run has it; gone is an error."""
     made = {"first": FIRST, "second": SECOND, "third": THIRD}
-    first, second, third = (f"{written(run(one), tmp_path / name)}" for name, one in made.items())
+    first, second, third = (
+        f"{written(run(one), tmp_path / name)}" for name, one in made.items()
+    )
     both = [f"--baseline={second}", f"--anchor={first}"]
     assert main(["gate", third, both[0]]) == 0
     to, merged = str(tmp_path / "anchored"), str(tmp_path / "merged")

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from cases.__main__ import main
-from evaluators.kinds import kind_of
-from reports.commands.build import read_options
-from reports.run.report import Report
-from reports.run.run_json import load_report
+from qagate.cases.__main__ import main
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.commands.build import read_options
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
 from tests.support import building
 from tests.support.building import rows
 from tests.support.building_site import (
@@ -66,7 +66,11 @@ def test_one_step_at_a_time(good: Site, capsys: Captured) -> None:
     assert good.build("sample") == 0
     assert good.generator.count == 0
     assert "check comes after generate" in refused(good, capsys, "check")
-    for step, words in (("generate", good.writer), ("check", ()), ("validate", good.checker)):
+    for step, words in (
+        ("generate", good.writer),
+        ("check", ()),
+        ("validate", good.checker),
+    ):
         assert good.build(step, *words) == 0
     assert good.build("probe") == 0
     report = funnel_adds_up(good.path / "work")
@@ -83,7 +87,9 @@ def test_one_step_at_a_time(good: Site, capsys: Captured) -> None:
     assert max(good.asked.values()) == 1
 
 
-def test_other_settings_for_a_step_that_is_done_are_refused(good: Site, capsys: Captured) -> None:
+def test_other_settings_for_a_step_that_is_done_are_refused(
+    good: Site, capsys: Captured
+) -> None:
     """Nothing is overwritten that was made with something else, nor what was edited by hand."""
     assert good.build("sample") == 0
     for recipe, said in (
@@ -103,7 +109,9 @@ def test_other_settings_for_a_step_that_is_done_are_refused(good: Site, capsys: 
     assert good.build("sample") == 0
 
 
-def test_what_was_cut_short_is_done_again_from_the_ledger(good: Site, capsys: Captured) -> None:
+def test_what_was_cut_short_is_done_again_from_the_ledger(
+    good: Site, capsys: Captured
+) -> None:
     """Without time left the step says so; the next run finishes it, and --replay repeats it."""
     assert good.all("--deadline", "0") == 1
     said = capsys.readouterr().err
@@ -119,7 +127,9 @@ def test_what_was_cut_short_is_done_again_from_the_ledger(good: Site, capsys: Ca
     assert (good.files("work"), sum(good.asked.values())) == (made, asked)
 
 
-def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Captured) -> None:
+def test_what_fails_on_every_run_can_be_left_out(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """An item blocks the way until --leave-out-failed; then it is counted with its reason."""
     good, bad = building.models(), ["nothing yet"]
 
@@ -140,7 +150,12 @@ def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Capture
         assert made.build("validate", *made.checker, "--leave-out-failed") == 0
         assert made.build("probe", *made.writer) == 0
         assert made.build("review", "--unreviewed") == 0
-    assert funnel_adds_up(tmp_path / "work")["final"]["dropped at validate: failed_bad_body"] == 1
+    assert (
+        funnel_adds_up(tmp_path / "work")["final"][
+            "dropped at validate: failed_bad_body"
+        ]
+        == 1
+    )
 
 
 def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> None:
@@ -154,7 +169,9 @@ def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> N
         asked.append(seen.prompt)
         if seen.body["model"] == "writer":
             return reply(seen, text="Так")
-        return reply(seen, text="Так." if building.hashed(seen.prompt) % 2 else "Невядома")
+        return reply(
+            seen, text="Так." if building.hashed(seen.prompt) % 2 else "Невядома"
+        )
 
     with site(tmp_path, knowing, count=6) as made:
         assert made.all() == 0
@@ -167,31 +184,48 @@ def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> N
     dropped = [row for row in items if row["state"] == "dropped"]
     assert all(row["answer"] == "YES" for row in dropped)
     assert len(dropped) == report["final"]["dropped at probe: closed_book"] > 1
-    assert all(row["detail"].endswith("by openai:writer, openai:checker") for row in dropped)
+    assert all(
+        row["detail"].endswith("by openai:writer, openai:checker") for row in dropped
+    )
     yes = [row for row in items if row["answer"] == "YES"]
     assert before == len(items) + len(yes), "the second is asked what the first knew"
     assert "closed_book" in capsys.readouterr().err
 
 
-def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Captured) -> None:
+def test_unruly_models_lose_nothing_that_can_be_had(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Counts add up from sampled to validated, and a second run asks nothing."""
-    with site(tmp_path, building.unruly, articles=200, count=36, build="blind: false") as made:
+    with site(
+        tmp_path, building.unruly, articles=200, count=36, build="blind: false"
+    ) as made:
         made.provider = "anthropic"
         assert made.all() == 0
         report = funnel_adds_up(tmp_path / "work")
-        assert max(made.asked.values()) <= 3, "an unreadable verdict is asked for three times"
+        assert max(made.asked.values()) <= 3, (
+            "an unreadable verdict is asked for three times"
+        )
         before, files = sum(made.asked.values()), made.files("work")
         assert made.all() == 0
         assert (sum(made.asked.values()), made.files("work")) == (before, files)
     final = report["final"]
     assert {"dropped at generate: unreadable", "dropped at check: open"} <= set(final)
-    assert {"dropped at validate: not_confirmed", "dropped at validate: unreadable"} <= set(final)
-    checked = [row for row in rows(tmp_path / "work", "validate") if row["state"] == "kept"]
+    assert {
+        "dropped at validate: not_confirmed",
+        "dropped at validate: unreadable",
+    } <= set(final)
+    checked = [
+        row for row in rows(tmp_path / "work", "validate") if row["state"] == "kept"
+    ]
     assert len(checked) > 36
     for row in checked:
-        assert row["question"] == building.question(row["paragraph"]), "matched to its own text"
+        assert row["question"] == building.question(row["paragraph"]), (
+            "matched to its own text"
+        )
         assert row["validator"]["explanation"] == "Вынікае з тэксту."
-        assert all(row["origin"][key] for key in ("source", "title", "url", "licence", "page"))
+        assert all(
+            row["origin"][key] for key in ("source", "title", "url", "licence", "page")
+        )
     said = capsys.readouterr()
     assert "(done before)" in said.err
     assert "the question alone gives" in said.out
@@ -227,8 +261,13 @@ def test_there_are_at_most_twenty_options(capsys: Captured, good: Site) -> None:
     """What a recipe can say needs no option; without a bundled recipe all keys are needed."""
     with pytest.raises(SystemExit):
         read_options(["--help"])
-    assert len(set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))) <= 20
-    good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
+    assert (
+        len(set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)))
+        <= 20
+    )
+    good.recipe(
+        4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n"
+    )
     path = good.path / "mine.yaml"
     text = path.read_text(encoding="utf-8").replace("language: be", "language: fr")
     path.write_text(text, encoding="utf-8")
@@ -252,7 +291,9 @@ def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
     funnel_adds_up(tmp_path / "work", ALL_STEPS)
     assert '"answer": "Yes"' in prompt
     assert '"answer": "No"' in prompt
-    found = [json.loads(line) for line in (to / "en.jsonl").read_text("utf-8").splitlines()]
+    found = [
+        json.loads(line) for line in (to / "en.jsonl").read_text("utf-8").splitlines()
+    ]
     assert [row["answer"] for row in found].count("Yes") == len(found) / 2 == 10
     assert main(["check", str(to)]) == 0
     sheet = (to / "README.md").read_text("utf-8")
@@ -278,7 +319,10 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
         if item == disputed and row["reviewer"] != "Ганна":
             return {"verdict": other(said), "comment": "хм"}
         if item == edited:
-            return {"verdict": said, "edited": "Ці праўда, што ўсё гэта адбылося менавіта тут?"}
+            return {
+                "verdict": said,
+                "edited": "Ці праўда, што ўсё гэта адбылося менавіта тут?",
+            }
         verdicts = {turned: other(said), unclear: "UNCLEAR", bad: "BAD_LANGUAGE"}
         return {"verdict": verdicts.get(item, said)}
 
@@ -288,14 +332,22 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
 def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
     work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
-    shared = [row["id"] for row in rows(work, "review") if len(row["review"].get("asked", [])) == 2]
+    shared = [
+        row["id"]
+        for row in rows(work, "review")
+        if len(row["review"].get("asked", [])) == 2
+    ]
     files = back_from_both(reviewed, at_odds(answers, shared))
     assert reviewed.build("accept", files[0]) == 1, "the other half is not back"
     assert reviewed.build("accept", files[1]) == 1, "one item is in dispute"
     said = capsys.readouterr().err
     assert "all: 10 items seen by more than one: agreement 0.900" in said
-    assert re.search("1 items are in dispute(?s:.*)run accept with that person's file", said)
-    assert reviewed.build("freeze", "--to", str(reviewed.path / "mine")) == 1, "not before"
+    assert re.search(
+        "1 items are in dispute(?s:.*)run accept with that person's file", said
+    )
+    assert reviewed.build("freeze", "--to", str(reviewed.path / "mine")) == 1, (
+        "not before"
+    )
     third = sent_back(
         work / "review" / "be-disputes.csv",
         reviewed.path / "third.csv",
@@ -306,7 +358,11 @@ def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     assert reviewed.build("freeze", "--to", str(to)) == 0
 
     final = funnel_adds_up(work, ALL_STEPS)["final"]
-    assert final["dropped at accept: unclear"] == final["dropped at accept: bad_language"] == 1
+    assert (
+        final["dropped at accept: unclear"]
+        == final["dropped at accept: bad_language"]
+        == 1
+    )
     kept = {row["id"]: row for row in rows(work, "accept")}
     disputed, turned, edited = (kept[item] for item in shared[:3])
     assert disputed["state"] == "kept"
@@ -351,13 +407,23 @@ def answered(said: str, gold: str = "ynyn", digest: str = "") -> Report:
         )  # fmt: skip
         rows.append(one)
     yes_no = kind_of("yes_no")
-    part = graded_slice("be", kind=yes_no, yes="Так", no="Не", dataset="mine", thresholds=())
+    part = graded_slice(
+        "be", kind=yes_no, yes="Так", no="Не", dataset="mine", thresholds=()
+    )
     return run_of(rows, facts_dataset(part, kind=yes_no, name="mine"))
 
 
 def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> None:
     """One row a model; what at least half miss is listed, worst first, and no cell a formula."""
-    words = ["build", "boolq", "--language", "be", "--folder", str(tmp_path / "work"), "evaluate"]
+    words = [
+        "build",
+        "boolq",
+        "--language",
+        "be",
+        "--folder",
+        str(tmp_path / "work"),
+        "evaluate",
+    ]
     runs = {
         "so|so": answered("ynne"),
         "bad": answered("yyyu"),
@@ -370,13 +436,18 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
     assert main([*words, given["so|so"], given["bad"]]) == 0
     said = capsys.readouterr().out
     assert "| so\\|so | 0.667 (" in said
-    assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), "a failed call is in no figure"
+    assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), (
+        "a failed call is in no figure"
+    )
     rows = sheet_rows(tmp_path / "work/evaluation/errors.csv")
     found = [(row["id"], row["missed_by"], row["of_models"]) for row in rows]
     assert found == [("i3", "1", "1"), ("i1", "1", "2"), ("i2", "1", "2")]
     assert rows[0]["question"] == "'=Ці 3?"
     assert (rows[0]["answer: so|so"], rows[0]["answer: bad"]) == ("", "UNANSWERED")
-    for name, message in (("other", "not the same items"), ("bad", "two models have one name")):
+    for name, message in (
+        ("other", "not the same items"),
+        ("bad", "two models have one name"),
+    ):
         assert main([*words, given["bad"], given[name]]) == 4
         assert message in capsys.readouterr().err
     assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
@@ -392,7 +463,9 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     """Killed again and again, the command ends with the files of an undisturbed run."""
 
     draw = random.Random(8)
-    with site(tmp_path, slowly(building.unruly, 0.01), articles=70, build="blind: false") as made:
+    with site(
+        tmp_path, slowly(building.unruly, 0.01), articles=70, build="blind: false"
+    ) as made:
         assert made.all(folder="calm") == 0
         calm = sum(made.asked.values())
         kills = 0
@@ -450,12 +523,18 @@ def dying(at: int) -> Callable[[Path, Path], Path]:
 
 def all_files(*folders: Path) -> dict[str, bytes]:
     places = [path for folder in folders for path in folder.rglob("*")]
-    return {f"{one}": one.read_bytes() for one in places if one.is_file() and one.name != "lock"}
+    return {
+        f"{one}": one.read_bytes()
+        for one in places
+        if one.is_file() and one.name != "lock"
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["review", "accept", "freeze"])
-def test_a_kill_loses_nothing(reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_kill_loses_nothing(
+    reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     """Killed before any of its renames, a step ends after a re-run with the files of a calm run."""
     work, to = reviewed.path / "work", reviewed.path / "mine"
     files = back_from_both(reviewed, agreeing(answers_of(work)))

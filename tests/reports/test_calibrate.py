@@ -9,18 +9,26 @@ from typing import Any
 
 import pytest
 
-from cases.config import load_dataset
-from cases.download.public_files import DATA_FOLDER, DownloadError
-from cases.loading import load_cases
-from evaluators.__main__ import main
-from evaluators.__main__ import main as evaluators
-from evaluators.core import Case
-from evaluators.judges.lexical.judge import grade
-from evaluators.kinds import NOT_CORRECT
-from reports.commands.calibrate import main as calibrate
-from reports.commands.data_sets import download
-from reports.plugin.options import dataset_files, is_left_out
-from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, FileServer, file_server, sha256
+from qagate.cases.config import load_dataset
+from qagate.cases.download.public_files import DATA_FOLDER, DownloadError
+from qagate.cases.loading import load_cases
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.__main__ import main as evaluators
+from qagate.evaluators.core import Case
+from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.kinds import NOT_CORRECT
+from qagate.reports.commands.calibrate import main as calibrate
+from qagate.reports.commands.data_sets import download
+from qagate.reports.plugin.options import dataset_files, is_left_out
+from tests.support.downloading import (
+    BEM,
+    EVOUNA,
+    MOHLER,
+    NQ301,
+    FileServer,
+    file_server,
+    sha256,
+)
 from tests.support.fixtures import Captured
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
@@ -53,7 +61,12 @@ def cards() -> dict[str, Any]:
 
 def rated(number: int, label: float, said: int) -> dict[str, object]:
     answer = f"{'word ' * number}[[rating={said}]]"
-    return {"question": f"Q {number}?", "gold": "g", "predicted": answer, "label": label}
+    return {
+        "question": f"Q {number}?",
+        "gold": "g",
+        "predicted": answer,
+        "label": label,
+    }
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-responses"])
@@ -68,13 +81,27 @@ def test_a_graded_judge_gets_its_card(wire: str, capsys: Captured) -> None:
     found = cards()
     assert (found["en"]["trusted"], found["bg"]["trusted"]) == (None, False)
     figures = {name: one["value"] for name, one in found["bg"]["measures"].items()}
-    assert (figures["agreement"], figures["precision"], figures["recall"]) == (0.75, 0, None)
-    assert {"label": "INCORRECT", "grade": "CORRECT", "count": 1} in found["bg"]["confusion"]
+    assert (figures["agreement"], figures["precision"], figures["recall"]) == (
+        0.75,
+        0,
+        None,
+    )
+    assert {"label": "INCORRECT", "grade": "CORRECT", "count": 1} in found["bg"][
+        "confusion"
+    ]
     card = capsys.readouterr().out.split("\nHow the judge was measured:\n")[-1]
-    assert "| labelled:bg, 4 labelled items | agreement ≥ 0.9: missed | 0.750 [0.301" in card
-    assert "labelled:bg row 10: label INCORRECT, judge CORRECT: Question 9? expected" in card
+    assert (
+        "| labelled:bg, 4 labelled items | agreement ≥ 0.9: missed | 0.750 [0.301"
+        in card
+    )
+    assert (
+        "labelled:bg row 10: label INCORRECT, judge CORRECT: Question 9? expected"
+        in card
+    )
     assert "`" not in card
-    assert "How the judge was measured" in (REPORT / "report.html").read_text(encoding="utf-8")
+    assert "How the judge was measured" in (REPORT / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_rated_judge_gets_its_card(capsys: Captured) -> None:
@@ -86,10 +113,22 @@ def test_a_rated_judge_gets_its_card(capsys: Captured) -> None:
         assert {seen.tool[0] for seen in running.requests if seen.tool} == {"rate"}
         card = cards()["en"]
         path = write("r.jsonl", [rated(n, n, 1 + 9 * n // 5) for n in range(6)])
-        measure(path, "--scale", "0:5", "--rubric", "eba_plain", judge=spec(running.url))
+        measure(
+            path, "--scale", "0:5", "--rubric", "eba_plain", judge=spec(running.url)
+        )
     assert card["pass_bar"] == 7
-    assert set(card["floor"]) == {"quadratic_kappa", "mean_difference", "pass_agreement"}
-    names = ("spearman", "quadratic_kappa", "mean_difference", "bias_by_length", "pass_agreement")
+    assert set(card["floor"]) == {
+        "quadratic_kappa",
+        "mean_difference",
+        "pass_agreement",
+    }
+    names = (
+        "spearman",
+        "quadratic_kappa",
+        "mean_difference",
+        "bias_by_length",
+        "pass_agreement",
+    )
     assert all(card["measures"][name]["n"] == 9 for name in names)
     assert "Points a doubling of length" in capsys.readouterr().out
     assert cards()["en"]["measures"]["spearman"]["value"] == 1
@@ -97,7 +136,10 @@ def test_a_rated_judge_gets_its_card(capsys: Captured) -> None:
 
 def test_the_people_are_compared_too(capsys: Captured) -> None:
     """Alpha and each pair's kappa; items on which they tie are in no figure of the judge."""
-    rows = [graded(n, "A", "CORRECT", label_1="A", label_2="A", label_3="B") for n in range(5)]
+    rows = [
+        graded(n, "A", "CORRECT", label_1="A", label_2="A", label_3="B")
+        for n in range(5)
+    ]
     rows += [graded(5, "B", "INCORRECT", label_1="B", label_2="B", label_3="B")]
     tied = [{**row, "label_3": "C", "label_2": "B"} for row in rows]
     rows = [{k: v for k, v in row.items() if k != "label"} for row in (*tied, *rows)]
@@ -116,13 +158,21 @@ def test_errors_and_repeats_are_counted_apart() -> None:
     """Unreadable replies are in no figure; repeats, a pinned sample, two classes, own rubrics."""
 
     def handle(seen: Seen) -> Answer:
-        return reply(seen, text="no verdict") if "the 3th" in seen.prompt else plausible()(seen)
+        return (
+            reply(seen, text="no verdict")
+            if "the 3th" in seen.prompt
+            else plausible()(seen)
+        )
 
     with loopback(handler=handle) as running:
         path = write("labelled.jsonl", MIXED[:6])
         assert measure(path, "--repeats", "2", judge=spec(running.url)) == 6
     card = cards()["en"]
-    assert (card["items"], card["ungraded"], card["measures"]["agreement"]["n"]) == (6, 2, 10)
+    assert (card["items"], card["ungraded"], card["measures"]["agreement"]["n"]) == (
+        6,
+        2,
+        10,
+    )
     assert card["measures"]["self_agreement"]["value"] == 1
     rows = [{**row, "predicted": "Sofia"} for row in MIXED[:6]]
     assert measure(write("l.jsonl", rows), "--two-way", "--limit", "4") == 0
@@ -136,7 +186,9 @@ def test_errors_and_repeats_are_counted_apart() -> None:
 
 
 @tabled("words", "message")
-def test_a_mistake_is_one_line_and_exit_4(words: list[str], message: str, capsys: Captured) -> None:
+def test_a_mistake_is_one_line_and_exit_4(
+    words: list[str], message: str, capsys: Captured
+) -> None:
     """Nothing is asked, nothing is printed but what is wrong."""
     write("l.jsonl", MIXED)
     write("bits.jsonl", [rated(1, 0, 1), rated(2, 1, 1)])
@@ -161,12 +213,16 @@ def fetch(server: FileServer, name: str, body: bytes, *options: str) -> None:
     assert download(words) == 0
 
 
-def test_a_set_is_fetched_and_measured_by_its_name(server: FileServer, capsys: Captured) -> None:
+def test_a_set_is_fetched_and_measured_by_its_name(
+    server: FileServer, capsys: Captured
+) -> None:
     """The last line of one command is the other; a rated set brings its scale, a path is said."""
     fetch(server, "evouna-nq", EVOUNA)
     official, formed, command = capsys.readouterr().out.splitlines()
     assert official.endswith("licence Apache-2.0")
-    assert formed.startswith(f"{DATA_FOLDER}/evouna-nq.labelled.jsonl: 3 answers to 1 question")
+    assert formed.startswith(
+        f"{DATA_FOLDER}/evouna-nq.labelled.jsonl: 3 answers to 1 question"
+    )
     assert command == "qagate calibrate --judge PROVIDER:NAME evouna-nq"
     assert measure("evouna-nq") == 0
     assert cards()["en"]["measures"]["agreement"]["value"] == 1
@@ -175,14 +231,20 @@ def test_a_set_is_fetched_and_measured_by_its_name(server: FileServer, capsys: C
     assert cards()["en"]["pass_bar"] == 7
     capsys.readouterr()
     fetch(server, "mohler", MOHLER, "--to", "my data")
-    words = "calibrate --judge PROVIDER:NAME 'my data/mohler.labelled.jsonl' --scale 0:5"
+    words = (
+        "calibrate --judge PROVIDER:NAME 'my data/mohler.labelled.jsonl' --scale 0:5"
+    )
     assert capsys.readouterr().out.splitlines()[-1].endswith(words)
 
 
-def test_a_second_file_may_be_there_already(server: FileServer, capsys: Captured) -> None:
+def test_a_second_file_may_be_there_already(
+    server: FileServer, capsys: Captured
+) -> None:
     """The file with the golds is verified like the first; a list of something else is refused."""
     server.files["/data"] = Answer(body=EVOUNA.replace(b"judge_fid", b"judged"))
-    with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
+    with pytest.raises(
+        DownloadError, match="something else: its beginning lacks 'judge_fid'"
+    ):
         download(["evouna-nq", "--url", server.url()])
     assert not DATA_FOLDER.exists()
     DATA_FOLDER.mkdir(parents=True)
@@ -270,18 +332,26 @@ def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
     assert not is_left_out(capitals, [project.path])
     root = project.path
     assert dataset_files(["qa"], root, root) == [(capitals / "dataset.yaml").resolve()]
-    assert dataset_files(["qa/tricks"], root, root) == [(tricks / "dataset.yaml").resolve()]
+    assert dataset_files(["qa/tricks"], root, root) == [
+        (tricks / "dataset.yaml").resolve()
+    ]
     inner = ATTACKS / "attacks_eba"
     assert is_left_out(inner, [ATTACKS.parent])
     assert not is_left_out(inner, [ATTACKS])
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-def test_gates_count_attacks_passed_and_controls_lost(project: Project, wire: str) -> None:
+def test_gates_count_attacks_passed_and_controls_lost(
+    project: Project, wire: str
+) -> None:
     """One of two attacks passes, which FAILs; one without a verdict could do either."""
 
     def rule(seen: Seen, name: str, schema: object) -> object:
-        return "because" if name == "reason" else seen.prompt.split("[[grade=")[1].split("]]")[0]
+        return (
+            "because"
+            if name == "reason"
+            else seen.prompt.split("[[grade=")[1].split("]]")[0]
+        )
 
     with loopback(handler=plausible(rule)) as server:
         judge = ("--judge", f"{wire}:j@{server.url}/v1")
@@ -303,10 +373,26 @@ def test_gates_count_attacks_passed_and_controls_lost(project: Project, wire: st
     assert not report["judging"]["calibrations"]
 
 
-def test_the_command_is_a_run_over_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_is_a_run_over_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``--kind`` picks a folder; the words of a run are known."""
     monkeypatch.chdir(tmp_path)
-    words = ["attack", "--kind", "graded", "--judge", "lexical", "-k", "en", "--gates", "off"]
+    words = [
+        "attack",
+        "--kind",
+        "graded",
+        "--judge",
+        "lexical",
+        "-k",
+        "en",
+        "--gates",
+        "off",
+    ]
     main([*words, *QUIETLY])
-    records = (tmp_path / "reports/attack/records.jsonl").read_text(encoding="utf-8").splitlines()
+    records = (
+        (tmp_path / "reports/attack/records.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert {json.loads(line)["dataset"] for line in records} == {"attacks"}

@@ -12,16 +12,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.answer_checks import MetricSpec
-from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, Outcome
-from reports.compare.differences import differences
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.metrics.gate import slice_gates
-from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
-from reports.run.record import Record
-from reports.run.report import GateResult
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.answer_checks import MetricSpec
+from qagate.evaluators.core import (
+    CORRECT,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+    Outcome,
+)
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.metrics.gate import slice_gates
+from qagate.reports.metrics.summary import (
+    extra_estimates,
+    extra_notes,
+    missing_extras,
+    summarise,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
@@ -31,20 +44,34 @@ GRADES = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
 WORDS = {"y": YES, "n": NO, "-": UNANSWERED}
 
 
-def change(of: str, margin: float, measure: str = "drop", **fields: object) -> Threshold:
-    made = Threshold(measure=measure, of=of, max=margin, evidence="confident", fail="margin")
+def change(
+    of: str, margin: float, measure: str = "drop", **fields: object
+) -> Threshold:
+    made = Threshold(
+        measure=measure, of=of, max=margin, evidence="confident", fail="margin"
+    )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
 def decided(
-    kind: str, new: Sequence[Record], old: Sequence[Record], *rules: Threshold, **fields: object
+    kind: str,
+    new: Sequence[Record],
+    old: Sequence[Record],
+    *rules: Threshold,
+    **fields: object,
 ) -> list[GateResult]:
-    side = PairedSlice(slice_=make_slice(kind, *rules, **fields), pairing=pair_records(new, old))
+    side = PairedSlice(
+        slice_=make_slice(kind, *rules, **fields), pairing=pair_records(new, old)
+    )
     return list(change_gates(make_dataset(side.slice_), [side]))
 
 
 def one(
-    kind: str, new: Sequence[Record], old: Sequence[Record], rule: Threshold, **fields: object
+    kind: str,
+    new: Sequence[Record],
+    old: Sequence[Record],
+    rule: Threshold,
+    **fields: object,
 ) -> GateResult:
     (found,) = decided(kind, new, old, rule, **fields)
     return found
@@ -53,7 +80,10 @@ def one(
 def lettered(letters: str) -> list[Record]:
     """Return graded items; e is one without a grade."""
     rows: list[dict[str, object]] = [
-        {"grade": GRADES.get(one), "outcome": {"c": "passed", "e": "error"}.get(one, "failed")}
+        {
+            "grade": GRADES.get(one),
+            "outcome": {"c": "passed", "e": "error"}.get(one, "failed"),
+        }
         for one in letters
     ]
     return numbered(rows)
@@ -61,9 +91,15 @@ def lettered(letters: str) -> list[Record]:
 
 def rated(ratings: Sequence[int | None]) -> list[Record]:
     """Return rated items; None is one without a rating."""
-    states = ("error" if one is None else "passed" if one >= 6 else "failed" for one in ratings)
+    states = (
+        "error" if one is None else "passed" if one >= 6 else "failed"
+        for one in ratings
+    )
     return numbered(
-        [{"rating": one, "outcome": state} for one, state in zip(ratings, states, strict=True)]
+        [
+            {"rating": one, "outcome": state}
+            for one, state in zip(ratings, states, strict=True)
+        ]
     )
 
 
@@ -72,7 +108,9 @@ def said(labels: str, answers: str) -> list[Record]:
     rows: list[dict[str, object]] = []
     for label, answer in zip(labels, answers, strict=True):
         state = "error" if answer == "e" else "passed" if label == answer else "failed"
-        rows.append({"label": WORDS[label], "grade": WORDS.get(answer), "outcome": state})
+        rows.append(
+            {"label": WORDS[label], "grade": WORDS.get(answer), "outcome": state}
+        )
     return numbered(rows)
 
 
@@ -117,11 +155,23 @@ def test_a_mean_rating_is_gated_by_its_bootstrap_interval() -> None:
         ("graded", lettered("cin" * 20), lettered("ccn" * 20), "f_score"),
         ("graded", lettered("cin" * 20), lettered("ccn" * 20), "incorrect"),
         ("rated", rated([5, 7, 9] * 20), rated([6, 7, 9] * 20), "mean_rating"),
-        ("yes_no", said("yn" * 30, "yy-n" * 15), said("yn" * 30, "yn" * 30), "macro_f1"),
-        ("yes_no", said("yn" * 30, "yy-n" * 15), said("yn" * 30, "yn" * 30), "unanswered"),
+        (
+            "yes_no",
+            said("yn" * 30, "yy-n" * 15),
+            said("yn" * 30, "yn" * 30),
+            "macro_f1",
+        ),
+        (
+            "yes_no",
+            said("yn" * 30, "yy-n" * 15),
+            said("yn" * 30, "yn" * 30),
+            "unanswered",
+        ),
     ],
 )
-def test_gates_show_those_figures(kind: str, new: list[Record], old: list[Record], of: str) -> None:
+def test_gates_show_those_figures(
+    kind: str, new: list[Record], old: list[Record], of: str
+) -> None:
     """The value, the interval and the number of pairs."""
     side = PairedSlice(slice_=make_slice(kind), pairing=pair_records(new, old))
     assert one(kind, new, old, change(of, 0.1)).estimate == differences([side])[of]
@@ -137,15 +187,22 @@ def test_an_ungraded_item_can_be_a_hallucination(of: str) -> None:
     assert found.state == "INCONCLUSIVE"
     assert abs(found.worst or 0) == pytest.approx(20 / 300)
     assert found.best == 0
-    assert one("graded", lettered("i" * 60 + "c" * 200 + "e" * 40), old, rule).state == "FAIL"
+    assert (
+        one("graded", lettered("i" * 60 + "c" * 200 + "e" * 40), old, rule).state
+        == "FAIL"
+    )
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from([3, 6, 9, None]), min_size=12, max_size=12), st.data())
-def test_no_fate_overturns_ratings(ratings: list[int | None], data: st.DataObject) -> None:
+def test_no_fate_overturns_ratings(
+    ratings: list[int | None], data: st.DataObject
+) -> None:
     """PASS or FAIL holds for any rating that an ungraded item may have had."""
     lost = [place for place, rating in enumerate(ratings) if rating is None]
-    ratings = [6 if place in lost[2:] else rating for place, rating in enumerate(ratings)]
+    ratings = [
+        6 if place in lost[2:] else rating for place, rating in enumerate(ratings)
+    ]
     old = rated([6] * 12)
     rule = change("mean_rating", data.draw(st.sampled_from([0.5, 1.0, 2.0, 4.0])))
     state = one("rated", rated(ratings), old, rule).state
@@ -165,16 +222,23 @@ def test_no_fate_overturns_ratings(ratings: list[int | None], data: st.DataObjec
     st.sampled_from(["margin", "zero"]),
     st.sampled_from([0.05, 0.3, 0.6]),
 )
-def test_no_fate_in_any_run(answers: str, of: str, measure: str, fail: str, margin: float) -> None:
+def test_no_fate_in_any_run(
+    answers: str, of: str, measure: str, fail: str, margin: float
+) -> None:
     """Of an item not graded now, nor of one not asked before; FAIL may become INCONCLUSIVE, as
     bounds are drawn."""
     labels = "yn" * 12
     rule = change(of, margin, measure, fail=fail)
-    state = one("yes_no", said(labels, f"e{answers[1:]}"), said(labels, labels)[:-1], rule).state
+    state = one(
+        "yes_no", said(labels, f"e{answers[1:]}"), said(labels, labels)[:-1], rule
+    ).state
     for now, before in product("yn-", repeat=2):
         new, old = said(labels, now + answers[1:]), said(labels, labels[:-1] + before)
         found = one("yes_no", new, old, rule).state
-        assert state in ("INCONCLUSIVE", found) or (state, found) == ("FAIL", "INCONCLUSIVE")
+        assert state in ("INCONCLUSIVE", found) or (state, found) == (
+            "FAIL",
+            "INCONCLUSIVE",
+        )
 
 
 def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
@@ -199,32 +263,54 @@ def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
         lacking = [*with_tone(base, [None] * 200)[:count], *same[count:]]
         failed = [*lettered("e" * count + "c" * (200 - count))[:count], *same[count:]]
         for some in (lacking, failed):
-            for found in (one("graded", some, old, rule), one("graded", same, some, rule)):
+            for found in (
+                one("graded", some, old, rule),
+                one("graded", same, some, rule),
+            ):
                 assert found.state == state
                 assert found.worst is not None
 
 
 def with_tone(records: Sequence[Record], tones: Sequence[float | None]) -> list[Record]:
-    return [replace(one, measures={"tone": tone}) for one, tone in zip(records, tones, strict=True)]
+    return [
+        replace(one, measures={"tone": tone})
+        for one, tone in zip(records, tones, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "new", "old", "rule", "reason"),
     [
         ("graded", "cc", "cc", change("tone", 0.1), "tone is not measured on d:bg"),
-        ("graded", "nn", "nn", change("correct_given_attempted", 0.1), "is undefined in one of"),
+        (
+            "graded",
+            "nn",
+            "nn",
+            change("correct_given_attempted", 0.1),
+            "is undefined in one of",
+        ),
         ("graded", "cc", "", change("incorrect", 0.1, "rise"), "no graded item pairs"),
-        ("graded", "cc", "cc", change("incorrect", -1, "rise"), "rise of incorrect needs a margin"),
+        (
+            "graded",
+            "cc",
+            "cc",
+            change("incorrect", -1, "rise"),
+            "rise of incorrect needs a margin",
+        ),
     ],
 )
-def test_the_open_says_why(kind: str, new: str, old: str, rule: Threshold, reason: str) -> None:
+def test_the_open_says_why(
+    kind: str, new: str, old: str, rule: Threshold, reason: str
+) -> None:
     """INCONCLUSIVE with the reason, and never a figure made up."""
     found = one(kind, lettered(new), lettered(old), rule)
     assert (found.state, found.worst) == ("INCONCLUSIVE", None)
     assert reason in found.reason
 
 
-@pytest.mark.parametrize(("n", "state"), [(2, "INCONCLUSIVE"), (20, "INCONCLUSIVE"), (90, "PASS")])
+@pytest.mark.parametrize(
+    ("n", "state"), [(2, "INCONCLUSIVE"), (20, "INCONCLUSIVE"), (90, "PASS")]
+)
 def test_few_like_scores_exclude_no_loss(n: int, state: str) -> None:
     """However little they vary; the interval is at least as wide as that of a share."""
     for last in (0.7, 0.699):
@@ -237,7 +323,9 @@ def test_a_rise_is_pooled_over_languages() -> None:
     """The same facts in two languages are one observation each, and one language hides nothing."""
     rule = change("incorrect", 0.05, "rise", pool=True)
     dataset = facts_dataset(graded_slice("en"), graded_slice("bg"), pooled=(rule,))
-    old = run_of([*answered("c" * 90 + "n" * 30), *answered("c" * 90 + "n" * 30, "bg")], dataset)
+    old = run_of(
+        [*answered("c" * 90 + "n" * 30), *answered("c" * 90 + "n" * 30, "bg")], dataset
+    )
     new = [*answered("c" * 90 + "i" * 30), *answered("c" * 90 + "i" * 30, "bg")]
     found = run_of(new, dataset, baseline=old)
     (gate,) = (one for one in found.decision.gates if not one.language)
@@ -257,7 +345,9 @@ def test_languages_that_score_otherwise_have_no_common_mean() -> None:
         for language, penalty in (("bg", 1.0), ("pl", 2.0))
     ]
     rule = change("penalised", 0.1, pool=True)
-    (found,) = change_gates(make_dataset(*(one.slice_ for one in sides), pooled=[rule]), sides)
+    (found,) = change_gates(
+        make_dataset(*(one.slice_ for one in sides), pooled=[rule]), sides
+    )
     assert "penalised is not the same in all languages" in found.reason
 
 
@@ -274,12 +364,16 @@ def timed(seconds: Sequence[float | None], **fields: object) -> list[Record]:
 
 
 def priced(costs: Sequence[float | None]) -> list[Record]:
-    return [make_record(n, grade="CORRECT", answer_cost=one) for n, one in enumerate(costs)]
+    return [
+        make_record(n, grade="CORRECT", answer_cost=one) for n, one in enumerate(costs)
+    ]
 
 
 def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateResult:
     slice_ = make_slice("graded", rule, **fields)
-    (found,) = slice_gates(slice_, records, summarise(records, slice_), "the judge is not trusted")
+    (found,) = slice_gates(
+        slice_, records, summarise(records, slice_), "the judge is not trusted"
+    )
     return found
 
 
@@ -304,7 +398,9 @@ def test_a_mean_has_no_upper_bound_over_what_is_not_known() -> None:
     rule = replace(SLOWEST, evidence="confident")
     assert gate(rule, timed([1.0] * 30)).state == "INCONCLUSIVE"
     assert gate(rule, timed(random.uniform(0, 7.4, 400).tolist())).state == "PASS"
-    assert gate(rule, timed(random.uniform(0, 8.3, 400).tolist())).state == "INCONCLUSIVE"
+    assert (
+        gate(rule, timed(random.uniform(0, 8.3, 400).tolist())).state == "INCONCLUSIVE"
+    )
     assert gate(rule, timed(random.uniform(0, 9.5, 400).tolist())).state == "FAIL"
 
 
@@ -314,7 +410,9 @@ def test_a_mean_has_no_upper_bound_over_what_is_not_known() -> None:
     st.sampled_from(["seconds_p50", "seconds_p95"]),
     st.sampled_from(["estimate", "confident"]),
 )
-def test_no_unknown_passes(seconds: list[float], lost: set[int], name: str, evidence: str) -> None:
+def test_no_unknown_passes(
+    seconds: list[float], lost: set[int], name: str, evidence: str
+) -> None:
     """Whichever figures are lost: a gate that passes without them passes with all of them."""
     rule = Threshold(measure=name, max=8.0, evidence=evidence)  # type: ignore[arg-type]
     whole = timed(seconds)
@@ -324,7 +422,10 @@ def test_no_unknown_passes(seconds: list[float], lost: set[int], name: str, evid
 
 
 def risen(
-    old: Sequence[float | None], new: Sequence[float | None], rule: Threshold, **fields: object
+    old: Sequence[float | None],
+    new: Sequence[float | None],
+    rule: Threshold,
+    **fields: object,
 ) -> GateResult:
     side = PairedSlice(
         slice_=make_slice("graded", rule),
@@ -339,14 +440,21 @@ def risen(
 
 def rise(share: float, *, relative: bool = True, of: str = "seconds_p50") -> Threshold:
     return Threshold(
-        measure="rise", of=of, max=share, relative=relative, evidence="confident", fail="margin"
+        measure="rise",
+        of=of,
+        max=share,
+        relative=relative,
+        evidence="confident",
+        fail="margin",
     )
 
 
 TIMES = np.random.default_rng(5).lognormal(size=300).tolist()
 
 
-@pytest.mark.parametrize(("factor", "state"), [(1.0, "PASS"), (1.02, "PASS"), (1.5, "FAIL")])
+@pytest.mark.parametrize(
+    ("factor", "state"), [(1.0, "PASS"), (1.02, "PASS"), (1.5, "FAIL")]
+)
 def test_a_rise_is_a_share_of_the_old_value(factor: float, state: str) -> None:
     """Paired item by item, so that 2 % is told from 20 %, no matter which judge came before."""
     found = risen(TIMES, [factor * one for one in TIMES], rise(0.2))
@@ -361,9 +469,17 @@ def test_a_rise_with_what_is_not_known() -> None:
     few: list[float | None] = [*TIMES[:-3], None, None, None]
     assert risen(TIMES, few, rise(0.2)).state == "PASS"
     assert risen(few, TIMES, rise(0.2)).state == "PASS"
-    assert risen(TIMES, [2 * one if one else one for one in few], rise(0.2)).state == "FAIL"
+    assert (
+        risen(TIMES, [2 * one if one else one for one in few], rise(0.2)).state
+        == "FAIL"
+    )
     half: list[float | None] = [*TIMES[:150], *[None] * 150]
-    for old, new in ((TIMES, half), (half, TIMES), (TIMES, [None] * 300), ([None] * 300, TIMES)):
+    for old, new in (
+        (TIMES, half),
+        (half, TIMES),
+        (TIMES, [None] * 300),
+        ([None] * 300, TIMES),
+    ):
         found = risen(old, new, rise(0.2))
         assert found.state == "INCONCLUSIVE"
         assert "is not known of" in found.reason
@@ -379,18 +495,30 @@ def test_a_rise_with_what_is_not_known() -> None:
 
 def test_a_slower_and_dearer_model_shows_without_any_gate() -> None:
     """Then, now and the factor; where nothing is known nothing is said; a cache apart."""
-    old = answered("c" * 90, answer_seconds=0.8, answer_cost=0.0004, answer_tokens_in=100)
-    new = answered("c" * 90, answer_seconds=8.0, answer_cost=0.002, answer_tokens_in=100)
+    old = answered(
+        "c" * 90, answer_seconds=0.8, answer_cost=0.0004, answer_tokens_in=100
+    )
+    new = answered(
+        "c" * 90, answer_seconds=8.0, answer_cost=0.002, answer_tokens_in=100
+    )
     files = rendered(run_of(new, baseline=run_of(old)))
     summary, page = files["summary.md"], files["report.html"]
     for text in (summary, page):
-        assert not [said for said in ("0.8 → 8", "×10", "0.0004 → 0.002", "×5") if said not in text]
+        assert not [
+            said
+            for said in ("0.8 → 8", "×10", "0.0004 → 0.002", "×5")
+            if said not in text
+        ]
     assert page.index("0.8 → 8") < page.index('id="gates"')
-    shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"]["seconds_p95"]
+    shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"][
+        "seconds_p95"
+    ]
     assert (shift["before"]["value"], shift["now"]["value"]) == (0.8, 8.0)
     files = rendered(run_of(answered("ccc", tokens=1000, cached_tokens=800)))
     for name in ("summary.md", "report.html"):
-        assert "3,000, of them 2,400 read from a provider's cache" in unescape(files[name])
+        assert "3,000, of them 2,400 read from a provider's cache" in unescape(
+            files[name]
+        )
     recorded = rendered(run_of(answered("cic")))["summary.md"]
     assert "cache" not in recorded
     assert "Seconds, tokens" not in recorded
@@ -401,7 +529,10 @@ RATED = make_slice("rated")
 
 def with_measure(*values: float | None, **fields: object) -> list[Record]:
     rows = enumerate(values)
-    return [make_record(n, rating=7, measures={"bias": value}, **fields) for n, value in rows]
+    return [
+        make_record(n, rating=7, measures={"bias": value}, **fields)
+        for n, value in rows
+    ]
 
 
 def test_means_have_intervals_over_items() -> None:
@@ -421,7 +552,10 @@ def test_means_have_intervals_over_items() -> None:
     some = [*with_measure(0.5, None), make_record(3, outcome="error"), make_record(4)]
     assert missing_extras(some) == {"bias": 2}  # the last one has nothing to measure
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    lacking = [Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"}) for n in range(3)]
+    lacking = [
+        Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"})
+        for n in range(3)
+    ]
     assert extra_notes([slice_], lacking, "") == ["bias: 3 items not measured: no 0"]
     other = make_slice(dataset="e")
     assert extra_notes([slice_, other], lacking, "lexical") == [
@@ -430,11 +564,15 @@ def test_means_have_intervals_over_items() -> None:
 
 
 @tabled("rule", "values", "state")
-def test_gates_on_measures(rule: dict[str, Any], values: list[float | None], state: str) -> None:
+def test_gates_on_measures(
+    rule: dict[str, Any], values: list[float | None], state: str
+) -> None:
     """Decided on the mean, or its interval; any item without the measure leaves the gate open."""
     values = values * 50 if "evidence" in rule else values
     records = [replace(one, metadata={"topic": "Art"}) for one in with_measure(*values)]
-    slice_ = make_slice("rated", Threshold(**{"measure": "bias", **rule}), by=("topic", "unknown"))
+    slice_ = make_slice(
+        "rated", Threshold(**{"measure": "bias", **rule}), by=("topic", "unknown")
+    )
     summary = summarise(records, slice_)
     assert "bias" in summary.breakdowns["topic"]["Art"]
     assert "unknown" not in summary.breakdowns

@@ -10,23 +10,43 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases.config import DatasetGates, GatesFile
-from cases.dataset import Sampling, Slice, SliceSample, Threshold, clusters_in
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, YES, UsageError, Verdict, Vote
-from evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
-from reports.compare.comparison import compare
-from reports.compare.differences import differences, share_change
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference, passes
-from reports.gates.change import change_gates
-from reports.judge.judging import panels
-from reports.metrics.summary import extra_estimates, summarise
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.run.run_json import dump_datasets, load_datasets, report_from
-from reports.verdict.recount import merged, rebuilt, regated
+from qagate.cases.config import DatasetGates, GatesFile
+from qagate.cases.dataset import Sampling, Slice, SliceSample, Threshold, clusters_in
+from qagate.evaluators.core import (
+    CORRECT,
+    INCORRECT,
+    NOT_ATTEMPTED,
+    YES,
+    UsageError,
+    Verdict,
+    Vote,
+)
+from qagate.evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
+from qagate.reports.compare.comparison import compare
+from qagate.reports.compare.differences import differences, share_change
+from qagate.reports.compare.pairs import (
+    PairedSlice,
+    pair_records,
+    paired_difference,
+    passes,
+)
+from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.judging import panels
+from qagate.reports.metrics.summary import extra_estimates, summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import dump_datasets, load_datasets, report_from
+from qagate.reports.verdict.recount import merged, rebuilt, regated
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
-from tests.support.made_runs import RUBRIC, answered, before, facts_dataset, graded_slice, run_of
+from tests.support.made_runs import (
+    RUBRIC,
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+)
 from tests.support.projects import Project, graded
 from tests.support.samples import rendered
 from tests.support.tables import tabled
@@ -44,7 +64,9 @@ def fact(number: int, language: str, *, right: bool, **fields: object) -> Record
     )  # fmt: skip
 
 
-def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) -> PairedSlice:
+def side(
+    slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object
+) -> PairedSlice:
     """Return a slice that was all right before and is wrong on the ``lost`` items now."""
     language = slice_.language
     old = [fact(n, language, right=True, **fields) for n in range(items)]
@@ -66,9 +88,13 @@ def test_sixty_copies_of_a_question_are_one(project: Project) -> None:
 
 
 @tabled("kind", "field", "fields", "cluster")
-def test_item_cluster(kind: str, field: str, fields: dict[str, object], cluster: list[str]) -> None:
+def test_item_cluster(
+    kind: str, field: str, fields: dict[str, object], cluster: list[str]
+) -> None:
     """The declared field; else the fact; else the passage or the question; else its own words."""
-    found = make_slice(kind, cluster=field).cluster_of(make_record(1, label=YES, **fields))
+    found = make_slice(kind, cluster=field).cluster_of(
+        make_record(1, label=YES, **fields)
+    )
     assert found == tuple(PASSAGE if one == "PASSAGE" else one for one in cluster)
 
 
@@ -83,7 +109,9 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     assert found.p_value == pytest.approx(0.25)
     (gate,) = change_gates(make_dataset(*slices, pooled=[DROP]), sides)
     assert gate.state == "INCONCLUSIVE"
-    apart = paired_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
+    apart = paired_difference(
+        [side(one, lost=(3, 4, 5), metadata={}) for one in slices]
+    )
     assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
     baseline = before(run_of([fact(0, "en", right=True)], make_dataset(*slices)))
     pooled = compare(sides, baseline).slices[-1]
@@ -142,7 +170,9 @@ def test_questions_on_one_passage_hang_together() -> None:
         assert (together.value, together.n) == (apart.value, apart.n)
         assert width(together.interval) > 2 * width(apart.interval)
     tens = extra_estimates(records[::6], slice_)["tone"]
-    assert extra_estimates(records, slice_)["tone"].interval == pytest.approx(tens.interval)
+    assert extra_estimates(records, slice_)["tone"].interval == pytest.approx(
+        tens.interval
+    )
     linked = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
     single = PairedSlice(slice_=slice_, pairing=pair_records(alone, flipped(alone)))
     wide, narrow = (differences([one])["macro_f1"].interval for one in (linked, single))
@@ -150,7 +180,9 @@ def test_questions_on_one_passage_hang_together() -> None:
 
 
 def flipped(records: Sequence[Record]) -> list[Record]:
-    return [replace(one, grade="NO", outcome="failed") for one in records[:6]] + list(records[6:])
+    return [replace(one, grade="NO", outcome="failed") for one in records[:6]] + list(
+        records[6:]
+    )
 
 
 def width(interval: tuple[float, float] | None) -> float:
@@ -170,21 +202,33 @@ def test_repeats_of_a_panel_count_once() -> None:
         for number, row in enumerate(votes)
     ]
     thrice = [replace(one, repeat=repeat) for one in once for repeat in (1, 2, 3)]
-    (single,), (repeated,) = (panels([(make_slice(), some)], "x y") for some in (once, thrice))
+    (single,), (repeated,) = (
+        panels([(make_slice(), some)], "x y") for some in (once, thrice)
+    )
     assert repeated.pairs[0].kappa.n == 90
     for again, first in ((repeated.pairs[0].kappa, single.pairs[0].kappa),
                          (repeated.alpha, single.alpha)):  # fmt: skip
-        assert width(first.interval) <= width(again.interval) < 1.06 * width(first.interval)
+        assert (
+            width(first.interval)
+            <= width(again.interval)
+            < 1.06 * width(first.interval)
+        )
 
 
 def test_a_fact_in_several_languages_counts_once_in_a_plan() -> None:
     """By language and over all by fact, not by repeat; by the field that its run.json has."""
     slices = [make_slice(language=language) for language in LANGUAGES]
-    asked = [(one, fact(n, one.language, right=True)) for one in slices for n in range(5)]
+    asked = [
+        (one, fact(n, one.language, right=True)) for one in slices for n in range(5)
+    ]
     found = clusters_in([*asked, *asked])
-    assert {language: len(some) for language, some in found.items()} == dict.fromkeys(LANGUAGES, 5)
+    assert {language: len(some) for language, some in found.items()} == dict.fromkeys(
+        LANGUAGES, 5
+    )
     assert len(set().union(*found.values())) == 5
-    dumped = json.loads(json.dumps(dump_datasets([make_dataset(make_slice(cluster="topic"))])))
+    dumped = json.loads(
+        json.dumps(dump_datasets([make_dataset(make_slice(cluster="topic"))]))
+    )
     assert load_datasets(dumped)[0].slices["bg"].cluster == "topic"
     del dumped[0]["slices"][0]["cluster"]
     assert load_datasets(dumped)[0].slices["bg"].cluster == ""
@@ -220,7 +264,9 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
     again = rebuilt(made, None)
     assert (made.decision.code, rendered(again)) == (6, rendered(made))
     (gate,) = again.decision.gates
-    assert gate.reason.startswith("10 of 60 items, seed 363; pin `sample: {limit: 10, seed: 363}`")
+    assert gate.reason.startswith(
+        "10 of 60 items, seed 363; pin `sample: {limit: 10, seed: 363}`"
+    )
 
     def code(pin: Sampling) -> int:
         gates = GatesFile(datasets={"facts": DatasetGates(sampling=pin)})
@@ -231,7 +277,8 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
     records = answered("c" * 10)
     whole, samples = {"facts:en": 10}, {"facts:en": TEN}
     parts = [
-        run_of(some, PINNED, whole=whole, samples=samples) for some in (records[:6], records[6:])
+        run_of(some, PINNED, whole=whole, samples=samples)
+        for some in (records[:6], records[6:])
     ]
     assert [part.slices[0].part for part in parts] == ["partial"] * 2
     found = merged(parts, None)
@@ -242,9 +289,13 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
 
 
 @pytest.mark.parametrize(("limit", "code"), [(None, 0), (11, 0), (10, 6)])
-def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, code: int) -> None:
+def test_a_run_from_before_samples_were_noted_counts_as_one(
+    limit: int | None, code: int
+) -> None:
     """Ten items under ``--limit 10`` may be ten of sixty; ten under ``--limit 11`` are all."""
-    made = run_of(answered("c" * 10), provenance={"limit": limit, "seed": 7, "repeats": 1})
+    made = run_of(
+        answered("c" * 10), provenance={"limit": limit, "seed": 7, "repeats": 1}
+    )
     run = {"judge": made.judge, **before(made).run}
     del run["slices"][0]["sample"]  # type: ignore[index]
     read = rebuilt(report_from(run, made.records), None)
@@ -254,13 +305,19 @@ def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, c
 
 def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:
     """The languages together stand on all of their items, or on the pinned ones."""
-    slices = [graded_slice(one, Threshold(measure="correct", min=0.1)) for one in ("en", "bg")]
+    slices = [
+        graded_slice(one, Threshold(measure="correct", min=0.1)) for one in ("en", "bg")
+    ]
     pooled = facts_dataset(*slices, pooled=(replace(HALF, pool=True),))
     records = [*answered("c" * 10), *answered("c" * 10, "bg")]
     samples = {"facts:bg": TEN}
     old = run_of(records, pooled, samples=samples)
     gate = run_of(records, pooled, samples=samples, baseline=old).decision.gates[-1]
-    assert (gate.slice, gate.state, gate.reason[:8]) == ("facts:*", "INCONCLUSIVE", "10 of 60")
+    assert (gate.slice, gate.state, gate.reason[:8]) == (
+        "facts:*",
+        "INCONCLUSIVE",
+        "10 of 60",
+    )
     pins = replace(pooled, sampling=PIN)
     assert run_of(records, pins, samples=samples, baseline=old).decision.code == 0
 
@@ -272,12 +329,16 @@ def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
     told = answered("c" * 9 + "i", dataset="judges")
     told = [replace(one, key=f"judges-{one.key}", label=one.grade) for one in told]
     told[-1] = replace(told[-1], outcome="passed")
-    strict = facts_dataset(judged, name="judges", kind=judged.kind, require_calibration=True)
+    strict = facts_dataset(
+        judged, name="judges", kind=judged.kind, require_calibration=True
+    )
 
     def reason(*pin: Sampling) -> str:
         labelled = replace(strict, sampling=pin[0] if pin else None)
         sample = {"judges:en": TEN}
-        made = run_of([*answered("cc"), *told], facts_dataset(), labelled, samples=sample)
+        made = run_of(
+            [*answered("cc"), *told], facts_dataset(), labelled, samples=sample
+        )
         return made.decision.gates[0].reason
 
     assert "judge measured too little in en: 10 of 60 items, seed 363" in reason()
@@ -321,9 +382,14 @@ def test_every_other_grade_is_not_right() -> None:
 
 
 @tabled("label", "verdict", "passed")
-def test_items_pass_by_side(label: str | None, verdict: dict[str, Any], *, passed: bool) -> None:
+def test_items_pass_by_side(
+    label: str | None, verdict: dict[str, Any], *, passed: bool
+) -> None:
     """Without a label there is nothing to miss."""
-    assert JUDGED.passes(make_record(1, label=label), Verdict(**verdict), (CORRECT,), 7) is passed
+    assert (
+        JUDGED.passes(make_record(1, label=label), Verdict(**verdict), (CORRECT,), 7)
+        is passed
+    )
 
 
 def test_runs_are_compared_by_the_side_too() -> None:

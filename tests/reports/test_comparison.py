@@ -7,18 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.core import CORRECT
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.paired import tango
-from reports.compare.comparison import parity
-from reports.compare.differences import differences
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference
-from reports.gates.change import change_gates
-from reports.gates.sequential import AuditedGate, audited_gates
-from reports.run.evidence import Comparison, LanguageGap, MissedFact, SliceComparison
-from reports.run.record import Record
-from reports.run.report import GateResult
+from qagate.cases.dataset import EvidenceRule, Threshold
+from qagate.evaluators.core import CORRECT
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.compare.comparison import parity
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from qagate.reports.gates.change import change_gates
+from qagate.reports.gates.sequential import AuditedGate, audited_gates
+from qagate.reports.run.evidence import (
+    Comparison,
+    LanguageGap,
+    MissedFact,
+    SliceComparison,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult
 from tests.support.auditing import answers, audited, verdicts
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
@@ -51,7 +56,10 @@ def test_every_item_of_the_new_run_is_counted_once() -> None:
     other = compared("cc", "cc", digest="other")
     assert (only(other).changed, only(other).shared) == (2, 2)
     assert [change.flip for change in other.changes] == ["changed", "changed"]
-    assert [one.flip for one in compared("ec", "ce").changes] == ["ungraded", "ungraded"]
+    assert [one.flip for one in compared("ec", "ce").changes] == [
+        "ungraded",
+        "ungraded",
+    ]
 
 
 def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
@@ -66,14 +74,21 @@ def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
     assert one.odds.high == pytest.approx(22.0880, abs=1e-3)
     assert one.detectable is not None
     one = only(compared("cc", "ee"))
-    assert (one.difference.value, one.p_value, one.odds.n, one.detectable) == (None, None, 0, None)
+    assert (one.difference.value, one.p_value, one.odds.n, one.detectable) == (
+        None,
+        None,
+        0,
+        None,
+    )
     assert (one.differences, one.ungraded) == ({}, 2)
 
 
 def test_changes_hold_what_the_baseline_had() -> None:
     """Flips with old answer, grade and reason; an unchanged item is not listed."""
     found = compared("cicn", "ccii").changes
-    assert [(one.key[-2:], one.flip, one.grade, one.reason, one.answer) for one in found] == [
+    assert [
+        (one.key[-2:], one.flip, one.grade, one.reason, one.answer) for one in found
+    ] == [
         ("i1", "broke", "CORRECT", "It is CORRECT.", "c: an answer to 1"),
         ("i2", "fixed", "INCORRECT", "It is INCORRECT.", "i: an answer to 2"),
         ("i3", "same", "INCORRECT", "It is INCORRECT.", "i: an answer to 3"),
@@ -86,7 +101,9 @@ def test_the_same_answers_twice_are_no_certainty() -> None:
     for name, one in few.items():
         (low, high), (nearer, _) = map(some, (one.interval, many[name].interval))
         assert (one.value, low < nearer < 0 < high) == (0, True)
-    moved = only(compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)).differences
+    moved = only(
+        compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)
+    ).differences
     shares = {"incorrect", "not_attempted", "attempted", "correct_given_attempted"}
     assert set(moved) == {*shares, "f_score", "penalised", "mean_score"}
     new, old = 2 * 20 / (40 + 20 + 10), 2 * 26 / (2 * 26 + 2 * 14)
@@ -100,7 +117,9 @@ def test_the_same_answers_twice_are_no_certainty() -> None:
 
 def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
     """Three broken repeats are one broken item; several languages have one more row."""
-    one = only(some(run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison))
+    one = only(
+        some(run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison)
+    )
     assert (one.broke, one.difference.n, one.odds.n) == (6, 15, 2)
     assert one.p_value == 0.5
     single = only(compared("iiccc", "ccccc"))
@@ -143,7 +162,9 @@ BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
 def gaps(**letters: str) -> tuple[LanguageGap, ...]:
     """Return the gaps of a run with a letter an item in each of these languages."""
     dataset = facts_dataset(*(graded_slice(language) for language in letters))
-    records = [one for language, some in letters.items() for one in answered(some, language)]
+    records = [
+        one for language, some in letters.items() for one in answered(some, language)
+    ]
     return run_of(records, dataset).parity
 
 
@@ -156,7 +177,10 @@ def test_the_gap_is_paired_by_fact() -> None:
     assert gap.p_value == pytest.approx(1.0)
     assert gap.ahead == 2
     found = gaps(bg="cc", en="ci", pl="ii")
-    assert [(gap.reference, gap.language) for gap in found] == [("bg", "en"), ("bg", "pl")]
+    assert [(gap.reference, gap.language) for gap in found] == [
+        ("bg", "en"),
+        ("bg", "pl"),
+    ]
     (gap,) = gaps(en="cce", bg="eci")
     assert gap.difference.n == 1
     assert gaps(en="e", bg="c") == ()
@@ -220,19 +244,38 @@ def test_items_pair_or_are_counted() -> None:
     assert all(p.new.id == p.old.id for p in pairing.pairs)
     assert (pairing.lone, pairing.removed) == ({}, 0)
     pairing = pair_records(new[:1], [replace(new[0], repeat=2)])
-    assert (pairing.pairs, pairing.removed, [*pairing.lone.values()]) == ((), 1, ["added"])
+    assert (pairing.pairs, pairing.removed, [*pairing.lone.values()]) == (
+        (),
+        1,
+        ["added"],
+    )
     new = [make_record(n, grade=CORRECT) for n in (1, 2, 3, 4)]
     old = [new[0], replace(new[1], digest="other"), make_record(3, outcome="error")]
     pairing = pair_records(new, [*old, make_record(9, grade=CORRECT)])
     assert [p.new.id for p in pairing.pairs] == ["i1"]
-    assert pairing.lone == {"d-bg-i2": "changed", "d-bg-i3": "ungraded", "d-bg-i4": "added"}
+    assert pairing.lone == {
+        "d-bg-i2": "changed",
+        "d-bg-i3": "ungraded",
+        "d-bg-i4": "added",
+    }
     assert pairing.removed == 1
-    now, then = ("passed", "failed", "passed", "error"), ("failed", "passed", "passed", "passed")
-    new, old = ([make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then))
-    found = paired_difference([PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))])
+    now, then = (
+        ("passed", "failed", "passed", "error"),
+        ("failed", "passed", "passed", "passed"),
+    )
+    new, old = (
+        [make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then)
+    )
+    found = paired_difference(
+        [PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))]
+    )
     assert (found.n, found.fixed, found.broke) == (3, 1, 1)
     record = make_record(1, rating=7, outcome="failed")
-    assert [record.passes(bar=6), record.passes(bar=8), record.passes()] == [True, False, False]
+    assert [record.passes(bar=6), record.passes(bar=8), record.passes()] == [
+        True,
+        False,
+        False,
+    ]
     assert make_record(1, outcome="missing").passes(bar=6) is None
 
 
@@ -248,8 +291,12 @@ GATES = {
 SAID = "items of the baseline not asked again"
 
 
-def gate_of(new: Sequence[Record], old: Sequence[Record], gate: Threshold) -> GateResult:
-    slice_ = graded_slice("en", Threshold(measure="correct", min=0.01) if gate.pool else gate)
+def gate_of(
+    new: Sequence[Record], old: Sequence[Record], gate: Threshold
+) -> GateResult:
+    slice_ = graded_slice(
+        "en", Threshold(measure="correct", min=0.01) if gate.pool else gate
+    )
     dataset = facts_dataset(slice_, pooled=(gate,) if gate.pool else ())
     found = run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates
     return next(one for one in found if one.threshold == gate)
@@ -272,7 +319,9 @@ def test_broken_items_cut_from_the_data_do_not_make_a_gate_pass(gate: str) -> No
 def test_items_cut_from_the_data_do_not_make_a_gate_fail(gate: str) -> None:
     """For a FAIL they count at their best: what was wrong and is gone may have come right."""
     old = answered("i" * 50 + "c" * 450, metadata={})
-    new = answered("i" * 50 + "".join("ic"[n % 11 > 0] for n in range(450)), metadata={})[25:]
+    new = answered(
+        "i" * 50 + "".join("ic"[n % 11 > 0] for n in range(450)), metadata={}
+    )[25:]
     assert gate_of(new, old[25:], GATES[gate]).state == "FAIL"
     less = gate_of(new, old, GATES[gate])
     assert less.state == "INCONCLUSIVE"
@@ -286,7 +335,9 @@ def test_people_do_not_pass_a_run_that_lost_what_it_got_wrong() -> None:
 
     def gate(asked: Sequence[Record], margin: float) -> AuditedGate:
         slice_ = graded_slice("en", audited(margin))
-        side = PairedSlice(slice_=slice_, pairing=pair_records(asked, old), people=people)
+        side = PairedSlice(
+            slice_=slice_, pairing=pair_records(asked, old), people=people
+        )
         (found,) = audited_gates(facts_dataset(slice_), [side])
         return found
 
@@ -312,22 +363,32 @@ def test_an_item_that_neither_run_graded_is_not_known_either() -> None:
     share, kappa = change_gates(make_dataset(slice_), [side])
     assert (share.state, kappa.state) == ("PASS", "INCONCLUSIVE")
     assert "1 item of the baseline not asked again: at worst" in share.reason
-    assert "kappa has no bounds with 1 item of the baseline not asked again" in kappa.reason
+    assert (
+        "kappa has no bounds with 1 item of the baseline not asked again"
+        in kappa.reason
+    )
     assert differences([side])["kappa"].n == 100
 
 
 @pytest.mark.parametrize("evidence", ["confident", "sequential", "audited"])
-def test_a_pooled_gate_names_the_languages_that_only_the_baseline_has(evidence: str) -> None:
+def test_a_pooled_gate_names_the_languages_that_only_the_baseline_has(
+    evidence: EvidenceRule,
+) -> None:
     """It may still decide; the gate of one language does not speak of others."""
     languages = ("en", "bg", "hu", "pl")
-    pool = Threshold(measure="drop", max=0.3, evidence=evidence, fail="margin", pool=True)  # type: ignore[arg-type]
+    pool = Threshold(
+        measure="drop", max=0.3, evidence=evidence, fail="margin", pool=True
+    )
     dataset = facts_dataset(
-        *(graded_slice(one, replace(pool, pool=False)) for one in languages), pooled=(pool,)
+        *(graded_slice(one, replace(pool, pool=False)) for one in languages),
+        pooled=(pool,),
     )
     old = {one: answered("c" * 200, one, metadata={}) for one in languages}
     before = run_of([record for part in old.values() for record in part], dataset)
     some = run_of(old["en"], dataset, baseline=before).decision.gates
-    said = {one.language: "the baseline also has bg, hu, pl" in one.reason for one in some}
+    said = {
+        one.language: "the baseline also has bg, hu, pl" in one.reason for one in some
+    }
     assert said == {"en": False, "": True}
     assert {one.state for one in some} == {"PASS"}
     every = run_of(before.records, dataset, baseline=before).decision.gates

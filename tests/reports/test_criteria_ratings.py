@@ -11,18 +11,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.review.reviews import load_adjudications
-from cases.review.sheet import load_criteria
-from evaluators.core import State, UsageError
-from evaluators.judges.ensemble import Adjudications, answer_digest
-from reports.__main__ import main
-from reports.review.human_review import Rating, load_ratings, pick_at_random, save_ratings, table_of
-from reports.run.record import Record
-from reports.run.run_json import load_report
+from qagate.cases.review.reviews import load_adjudications
+from qagate.cases.review.sheet import load_criteria
+from qagate.evaluators.core import State, UsageError
+from qagate.evaluators.judges.ensemble import Adjudications, answer_digest
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import (
+    Rating,
+    load_ratings,
+    pick_at_random,
+    save_ratings,
+    table_of,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.auditing import filled_in as labelled_by
 from tests.support.fixtures import Captured
-from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.reviewing import IssuedRun, Row, filled_in, saved, sheet_rows
 from tests.support.tables import kept, tabled
 
@@ -63,7 +76,9 @@ def numbers(text: str) -> list[float]:
 def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
     """Texts as given, 1 to 7 unless another scale is; every point has a digit of its own."""
     path = tmp_path / "criteria.yaml"
-    path.write_text(CRITERIA + "- {name: last, question: q, scale: 1–10}\n", encoding="utf-8")
+    path.write_text(
+        CRITERIA + "- {name: last, question: q, scale: 1–10}\n", encoding="utf-8"
+    )
     accuracy, style, last = load_criteria(path)
     first, second = accuracy.text.split("\n")
     assert (accuracy.name, first) == ("accuracy", "How accurate is the answer?")
@@ -73,7 +88,9 @@ def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
 
 
 @tabled("text", "message")
-def test_wrong_criteria_are_named_with_their_line(text: str, message: str, tmp_path: Path) -> None:
+def test_wrong_criteria_are_named_with_their_line(
+    text: str, message: str, tmp_path: Path
+) -> None:
     """File, line and key; never a traceback."""
     path = tmp_path / "criteria.yaml"
     path.write_text(text, encoding="utf-8")
@@ -86,7 +103,10 @@ def test_wrong_criteria_are_named_with_their_line(text: str, message: str, tmp_p
 def test_answers_are_drawn_at_random(tmp_path: Path, capsys: Captured) -> None:
     """Of each slice in proportion; neither grade nor judge is in the form, its twin or the rest."""
     rated = Rated(tmp_path, "cinci")
-    assert "10 answers drawn at random, to be rated by 2 criteria" in capsys.readouterr().out
+    assert (
+        "10 answers drawn at random, to be rated by 2 criteria"
+        in capsys.readouterr().out
+    )
     for name in ("criteria.html", "criteria.csv", "sheet.json"):
         text = (rated.run / name).read_text("utf-8")
         assert "INCORRECT" not in text
@@ -112,7 +132,9 @@ def test_ratings_change_nothing_else(tmp_path: Path, capsys: Captured) -> None:
     out = capsys.readouterr().out
     assert "6 new ratings, 12 in" in out
     assert "ratings by criteria change no grade and no gate" in out
-    assert [one.rater for one in load_ratings(rated.ratings)] == ["Anna"] * 6 + ["Jan"] * 6
+    assert [one.rater for one in load_ratings(rated.ratings)] == ["Anna"] * 6 + [
+        "Jan"
+    ] * 6
     whole, bg, en = figures(load_ratings(rated.ratings))
     assert [*whole.values()][1:6] == ["all", "1-7", "6", "12", "2"]
     assert [bg["slice"], en["slice"]] == ["facts:bg", "facts:en"]
@@ -125,20 +147,32 @@ def test_ratings_change_nothing_else(tmp_path: Path, capsys: Captured) -> None:
     assert before == [file.read_bytes() for file in files]
     assert not Path("adjudications.yaml").exists()
     table = rated.ratings.with_suffix(".md").read_text("utf-8")
-    assert "- accuracy: How accurate is the answer? · 1 = wrong throughout · 7 = wholly" in table
+    assert (
+        "- accuracy: How accurate is the answer? · 1 = wrong throughout · 7 = wholly"
+        in table
+    )
 
 
-def test_what_is_left_out_is_said_and_not_guessed(tmp_path: Path, capsys: Captured) -> None:
+def test_what_is_left_out_is_said_and_not_guessed(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """An answer rated by one criterion of two counts for that one only."""
     rated = Rated(tmp_path)
     one, two, *_ = rated.answers
-    full = {f"{one}#accuracy": "3", f"{one}#plain style": "0", f"{two}#plain style": "4"}
+    full = {
+        f"{one}#accuracy": "3",
+        f"{one}#plain style": "0",
+        f"{two}#plain style": "4",
+    }
     assert rated.accept(rated.back("Anna", full)) == 0
     out = capsys.readouterr().out
     assert "Anna rated 1 of 6 answers in full, 1 in part, 4 not at all" in out
     item = two.rpartition("@")[0]
     assert f"incomplete: {item}: no rating by Anna for accuracy" in out
-    found = [(one["criterion"], one["ratings"]) for one in figures(load_ratings(rated.ratings))]
+    found = [
+        (one["criterion"], one["ratings"])
+        for one in figures(load_ratings(rated.ratings))
+    ]
     assert found == [("accuracy", "1"), ("plain style", "2")]
 
 
@@ -157,22 +191,30 @@ def test_what_was_not_asked_is_refused(
     assert not rated.ratings.exists()
 
 
-def test_a_second_thought_does_not_overwrite_the_first(tmp_path: Path, capsys: Captured) -> None:
+def test_a_second_thought_does_not_overwrite_the_first(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Refused with exit 6 until the old line is taken out; the rest is taken."""
     rated = Rated(tmp_path)
     assert rated.accept(rated.by("Anna", 3)) == 0
     assert rated.accept(rated.by("ANNA", 4, 5)) == 6
-    assert "ANNA says 4, but Anna said 3; take that entry out" in capsys.readouterr().out
+    assert (
+        "ANNA says 4, but Anna said 3; take that entry out" in capsys.readouterr().out
+    )
     assert [one.rating for one in load_ratings(rated.ratings)] == [3, 5]
 
 
-def test_ratings_and_verdicts_come_back_together(tmp_path: Path, capsys: Captured) -> None:
+def test_ratings_and_verdicts_come_back_together(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Each goes into its own file; one --to cannot name both."""
     rated = Rated(tmp_path)
     assert main(["review", str(rated.run), "--sample", "99"]) == 0
     issued = json.loads((rated.run / "sheet.json").read_text("utf-8"))
     one, target = rated.answers[0], tmp_path / "adj.yaml"
-    verdict = saved(tmp_path / "jan.json", "Jan", {one: "CORRECT"}, sheet=issued["sheets"][-1])
+    verdict = saved(
+        tmp_path / "jan.json", "Jan", {one: "CORRECT"}, sheet=issued["sheets"][-1]
+    )
     assert rated.accept(rated.by("Anna", 3), verdict, to=target) == 4
     assert "accept the two apart" in capsys.readouterr().err
     with pytest.MonkeyPatch.context() as patch:
@@ -182,11 +224,15 @@ def test_ratings_and_verdicts_come_back_together(tmp_path: Path, capsys: Capture
     assert [one.rating for one in load_ratings(rated.ratings)] == [3]
 
 
-def test_a_criterion_asked_otherwise_needs_another_name(tmp_path: Path, capsys: Captured) -> None:
+def test_a_criterion_asked_otherwise_needs_another_name(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Ratings of two questions or runs are never those of one; another folder is free."""
     rated = Rated(tmp_path)
     assert rated.issue() == 0
-    rated.file.write_text(CRITERIA.replace("How accurate", "How precise"), encoding="utf-8")
+    rated.file.write_text(
+        CRITERIA.replace("How accurate", "How precise"), encoding="utf-8"
+    )
     capsys.readouterr()
     assert rated.issue() == 4
     assert "criterion 'accuracy' was asked otherwise" in capsys.readouterr().err
@@ -211,15 +257,30 @@ def test_two_runs_have_no_mean_in_common(tmp_path: Path, capsys: Captured) -> No
     (one, *_) = pick_at_random(load_report(tmp_path / "other"), 99)
     sheet = tmp_path / "other" / "sheet.json"
     digest = json.loads(sheet.read_text("utf-8"))["sheets"][-1]
-    file = saved(tmp_path / "jan.json", "Jan", {f"{one.id}#accuracy": "3"}, sheet=digest)
+    file = saved(
+        tmp_path / "jan.json", "Jan", {f"{one.id}#accuracy": "3"}, sheet=digest
+    )
     capsys.readouterr()
-    accept = ["review", "--accept", str(file), "--sheet", str(sheet), "--to", str(target)]
+    accept = [
+        "review",
+        "--accept",
+        str(file),
+        "--sheet",
+        str(sheet),
+        "--to",
+        str(target),
+    ]
     assert main(accept) == 4
-    assert "ratings of two runs, 'r1 of openai:new', 'r2 of openai:new'" in capsys.readouterr().err
+    assert (
+        "ratings of two runs, 'r1 of openai:new', 'r2 of openai:new'"
+        in capsys.readouterr().err
+    )
     assert target.read_bytes() == before
 
 
-def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys: Captured) -> None:
+def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """By some criteria only, or a row each as before; a comment without a rating is said."""
     rated = Rated(tmp_path)
     jan = {"reviewer": "Jan"}
@@ -229,27 +290,38 @@ def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys:
         {"rate: accuracy": "7", "rate: plain style": "0", **jan},
     ]
     twin = rated.run / "criteria.csv"
-    back = filled_in(twin, lambda n, _: {**dict(enumerate(said))}.get(n, {}), tmp_path / "b.csv")
+    back = filled_in(
+        twin, lambda n, _: {**dict(enumerate(said))}.get(n, {}), tmp_path / "b.csv"
+    )
     capsys.readouterr()
     assert rated.accept(back) == 0
     out = capsys.readouterr().out
     item = rated.answers[1].rpartition("@")[0]
     assert f"comment without a rating: {item}, Jan: What is this?" in out
     assert "Jan rated 1 of 6 answers in full, 1 in part, 4 not at all" in out
-    found = [(one.criterion, one.rating, one.comment) for one in load_ratings(rated.ratings)]
+    found = [
+        (one.criterion, one.rating, one.comment) for one in load_ratings(rated.ratings)
+    ]
     assert found[0] == ("plain style", 4, "no idea / nice")
     assert found[1:] == [("accuracy", 7, ""), ("plain style", 0, "")]
     filled_in(twin, lambda *_: {"rate: accuracy": "9", **jan}, back)
     assert rated.accept(back) == 4
-    assert "row 1, column 'rate: accuracy': '9' is no choice; there" in capsys.readouterr().err
+    assert (
+        "row 1, column 'rate: accuracy': '9' is no choice; there"
+        in capsys.readouterr().err
+    )
     header = "item,choices,verdict,edited,comment,reviewer\n"
-    back.write_text(f"{header}{rated.answers[0]}#accuracy,1 | 2 | 7,7,,good,Ann\n", "utf-8")
+    back.write_text(
+        f"{header}{rated.answers[0]}#accuracy,1 | 2 | 7,7,,good,Ann\n", "utf-8"
+    )
     assert rated.accept(back) == 0
     last = load_ratings(rated.ratings)[-1]
     assert (last.criterion, last.rating, last.comment) == ("accuracy", 7, "good")
 
 
-def test_a_broken_file_of_ratings_is_named_with_its_line(tmp_path: Path, capsys: Captured) -> None:
+def test_a_broken_file_of_ratings_is_named_with_its_line(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Nothing is written over it; another ending is refused; what is whole is read again."""
     ratings = [rating(0, "Ана", 0), rating(1, "Ян\n", 4)]
     path = tmp_path / "to" / "r.jsonl"
@@ -259,8 +331,13 @@ def test_a_broken_file_of_ratings_is_named_with_its_line(tmp_path: Path, capsys:
     file = rated.by("Anna", 3)
     assert rated.accept(file) == 0
     good = rated.ratings.read_text("utf-8")
-    rated.ratings.write_text(good + good.replace('"rating": 3', '"rating": 9'), encoding="utf-8")
-    for to, said in ((None, f"{rated.ratings}:2: not a rating"), ("x.csv", "ends in .jsonl")):
+    rated.ratings.write_text(
+        good + good.replace('"rating": 3', '"rating": 9'), encoding="utf-8"
+    )
+    for to, said in (
+        (None, f"{rated.ratings}:2: not a rating"),
+        ("x.csv", "ends in .jsonl"),
+    ):
         capsys.readouterr()
         assert rated.accept(file, to=tmp_path / to if to else None) == 4
         assert said in capsys.readouterr().err
@@ -294,13 +371,17 @@ def test_figures_hold_whatever_was_rated(given_: dict[tuple[int, str], int]) -> 
 def test_a_scale_from_0_is_a_scale_like_any_other() -> None:
     """Agreement counts how far ratings lie apart, also from 0: the same as one point higher up."""
     said = [(0, 1), (1, 1), (2, 4), (3, 3), (4, 4), (0, 0), (1, 3)]
-    low = [rating(n, "AB"[who], pair[who]) for n, pair in enumerate(said) for who in (0, 1)]
+    low = [
+        rating(n, "AB"[who], pair[who]) for n, pair in enumerate(said) for who in (0, 1)
+    ]
     high = [replace(one, lowest=1, highest=5, rating=one.rating + 1) for one in low]
     (one,), (two,) = figures(low), figures(high)
     assert (one[KAPPA], one[ALPHA]) == (two[KAPPA], two[ALPHA])
     flat = [value for pair in said for value in pair]
     within = sum((a - b) ** 2 for a, b in said) * 2 / len(flat)
-    between = sum((a - b) ** 2 for a in flat for b in flat) / (len(flat) * (len(flat) - 1))
+    between = sum((a - b) ** 2 for a in flat for b in flat) / (
+        len(flat) * (len(flat) - 1)
+    )
     assert numbers(one[ALPHA])[0] == pytest.approx(1 - within / between, abs=6e-4)
     assert numbers(one[MEAN])[0] == pytest.approx(numbers(two[MEAN])[0] - 1)
 
@@ -333,8 +414,12 @@ def review(folder: Path, *more: str) -> int:
     return main([*words, "--adjudications", str(folder / "people.yaml"), *more])
 
 
-@pytest.mark.parametrize(("share", "code", "state"), [(0.0, 0, "PASS"), (0.5, 1, "FAIL")])
-def test_batches_end(share: float, code: int, state: str, tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize(
+    ("share", "code", "state"), [(0.0, 0, "PASS"), (0.5, 1, "FAIL")]
+)
+def test_batches_end(
+    share: float, code: int, state: str, tmp_path: Path, capsys: Captured
+) -> None:
     """An unchanged model passes and one that lost half of them fails, long before all is seen."""
     worse = "".join("i" if n % 10 < 10 * share else one for n, one in enumerate(TRUTH))
     run, _, labels = runs(tmp_path, worse)
@@ -342,7 +427,9 @@ def test_batches_end(share: float, code: int, state: str, tmp_path: Path, capsys
     found, batches = review(tmp_path), 0
     while found == 6 and batches < 9:
         batches += 1
-        back = labelled_by(tmp_path / "audit.csv", labels, tmp_path / f"back-{batches}.csv")
+        back = labelled_by(
+            tmp_path / "audit.csv", labels, tmp_path / f"back-{batches}.csv"
+        )
         capsys.readouterr()
         found = review(tmp_path, "--accept", str(back))
     assert (found, batches > 0) == (code, True)
@@ -353,7 +440,10 @@ def test_batches_end(share: float, code: int, state: str, tmp_path: Path, capsys
     assert len(people) < 0.6 * len(labels)
     assert {one.picked for one in people.values()} == {"flipped", "sample"}
     assert {one.probability for one in people.values()} == {0.25, 1.0}
-    assert main(["gate", str(run), "--adjudications", str(tmp_path / "people.yaml")]) == code
+    assert (
+        main(["gate", str(run), "--adjudications", str(tmp_path / "people.yaml")])
+        == code
+    )
 
 
 def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
@@ -368,7 +458,9 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     assert 0.3 < sum(first_is_new) / len(first_is_new) < 0.7
     assert {row["why"] for row in rows} == {""}
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
-    screens = json.loads(page.partition('id="data">')[2].partition("</script>")[0])["items"]
+    screens = json.loads(page.partition('id="data">')[2].partition("</script>")[0])[
+        "items"
+    ]
     ids = [one["id"] for screen in screens for one in screen["questions"]]
     assert ids == [row["item"] for row in rows]
     assert {len(screen["questions"]) for screen in screens} == {2}, "both on one screen"
@@ -376,8 +468,12 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     assert titles[-2:] == [one["text"] for one in screens[0]["questions"]]
     review(tmp_path, "--pairs", "7")
     fewer = [row["item"] for row in sheet_rows(tmp_path / "audit.csv")]
-    assert fewer == [row["item"] for row in rows[:14]], "at most so many, the first ones first"
-    assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(encoding="utf-8")
+    assert fewer == [row["item"] for row in rows[:14]], (
+        "at most so many, the first ones first"
+    )
+    assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_what_people_said_is_known_later(tmp_path: Path) -> None:
@@ -386,14 +482,21 @@ def test_what_people_said_is_known_later(tmp_path: Path) -> None:
     looked_at(tmp_path, labels)
     target, file = tmp_path / "labels.jsonl", tmp_path / "people.yaml"
     assert main(["review", "--export-judges", str(target), str(file), str(run)]) == 0
-    rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()
+    ]
     found = {(row["picked_because"], row["picked_probability"]) for row in rows}
     assert {("flipped", "1"), ("sample", "0.25")} <= found
     people = load_adjudications(file)
     sides = [load_report(path).records for path in (run, past)]
     estimates = []
-    for new, old in (sides, [[_by_people(one, people) for one in side] for side in sides]):
-        made = run_of(new, DATASET, baseline=replace(before(run_of(old)), people=people))
+    for new, old in (
+        sides,
+        [[_by_people(one, people) for one in side] for side in sides],
+    ):
+        made = run_of(
+            new, DATASET, baseline=replace(before(run_of(old)), people=people)
+        )
         (gate,) = made.decision.gates
         assert gate.audit is not None
         estimates.append((gate.estimate, gate.state, gate.audit.looked))
@@ -437,9 +540,14 @@ def test_another_share_is_refused_in_one_line(tmp_path: Path, capsys: Captured) 
     gates.write_text("facts: {en: {drop: {max: 0.2, evidence: audited, share: 1}}}")
     raised = tmp_path / "raised"
     people = ("--adjudications", str(tmp_path / "people.yaml"))
-    assert main(["gate", str(run), "--gates", str(gates), *people, "--to", str(raised)]) == 6
+    assert (
+        main(["gate", str(run), "--gates", str(gates), *people, "--to", str(raised)])
+        == 6
+    )
     (gate,) = load_report(raised).decision.gates
-    assert gate.reason.startswith("the first form was made with `share: 0.25`, not 1 (320 pairs)")
+    assert gate.reason.startswith(
+        "the first form was made with `share: 0.25`, not 1 (320 pairs)"
+    )
     words = ["review", str(raised), "--until-decided", "--to", str(tmp_path), *people]
     capsys.readouterr()
     assert main([*words, f"--baseline={past}", "--accept", str(back)]) == 4

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset, with_items
-from cases.download import public_files
-from cases.labels import Scale
-from cases.loading import load_cases
-from evaluators.command_line import PROGRAMS
-from reports.commands.data_sets import download as main
+from qagate.cases.config import load_dataset, with_items
+from qagate.cases.download import public_files
+from qagate.cases.labels import Scale
+from qagate.cases.loading import load_cases
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.reports.commands.data_sets import download as main
 from tests.support.downloading import (
     BOOLQ,
     CASES,
@@ -40,7 +40,9 @@ def server() -> Iterator[FileServer]:
         yield running
 
 
-def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captured) -> None:
+def test_the_file_lands_whole(
+    server: FileServer, tmp_path: Path, capsys: Captured
+) -> None:
     """The server's bytes, a command whose --items names the file; an unpinned hash is printed."""
     server.files["/data"] = Answer(body=BOOLQ)
     path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
@@ -60,21 +62,28 @@ def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captur
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])
-def test_another_file_there_is_left_alone(server: FileServer, tmp_path: Path, body: bytes) -> None:
+def test_another_file_there_is_left_alone(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
     """It may be the user's: the line says what it is and what to do."""
     path = tmp_path / "boolq_dev.jsonl"
     path.write_bytes(body)
-    with pytest.raises(public_files.DownloadError, match="delete it, or choose another --to"):
+    with pytest.raises(
+        public_files.DownloadError, match="delete it, or choose another --to"
+    ):
         get(server, tmp_path, "--sha256", sha256(BOOLQ))
     assert path.read_bytes() == body
     assert server.server.count == 0
 
 
-def test_a_pinned_benchmark_takes_no_other_file(server: FileServer, tmp_path: Path) -> None:
+def test_a_pinned_benchmark_takes_no_other_file(
+    server: FileServer, tmp_path: Path
+) -> None:
     """SimpleQA is pinned; with --sha256 a publisher's new file is taken."""
     server.files["/data"] = Answer(body=SIMPLEQA)
     with pytest.raises(
-        public_files.DownloadError, match=r"its SHA-256 is .*, not feee3f7e.* with --sha256"
+        public_files.DownloadError,
+        match=r"its SHA-256 is .*, not feee3f7e.* with --sha256",
     ):
         get(server, tmp_path, name="simpleqa")
     assert not any(tmp_path.iterdir())
@@ -115,7 +124,9 @@ def test_the_loader_reads_the_official_form(
         (raw(BOOLQ[:9], 99), "the line broke; try again"),
     ],
 )
-def test_no_data_is_refused(server: FileServer, tmp_path: Path, served: Answer, words: str) -> None:
+def test_no_data_is_refused(
+    server: FileServer, tmp_path: Path, served: Answer, words: str
+) -> None:
     """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""
     server.files["/data"] = served
     message = failure(server, tmp_path)
@@ -133,7 +144,9 @@ def test_no_data_is_refused(server: FileServer, tmp_path: Path, served: Answer, 
     ],
     ids=["blank-lines", "no-length", "moved"],
 )
-def test_harmless_differences_are_taken(server: FileServer, tmp_path: Path, served: Answer) -> None:
+def test_harmless_differences_are_taken(
+    server: FileServer, tmp_path: Path, served: Answer
+) -> None:
     """A BOM and blank lines, a server that does not say the length, and a file that has moved."""
     server.files.update({"/data": served, "/moved": Answer(body=BOOLQ)})
     assert get(server, tmp_path).read_bytes().endswith(BOOLQ)
@@ -151,12 +164,18 @@ def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x?token=secret"
-        with pytest.raises(public_files.DownloadError, match="cannot be reached") as caught:
+        with pytest.raises(
+            public_files.DownloadError, match="cannot be reached"
+        ) as caught:
             main(["boolq", "--to", str(tmp_path), "--url", url])
     assert "secret" not in str(caught.value)
-    public_files.check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
+    public_files.check_redirect(
+        "https://files.example/x", "https://mirror.example/x?token=1"
+    )
     with pytest.raises(public_files.DownloadError, match="is this machine"):
-        public_files.check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
+        public_files.check_redirect(
+            "https://files.example/x", "http://127.0.0.1:8080/x"
+        )
     public_files.check_address("https://files.example/x?signature=abc#here")
     assert (
         public_files.without_query("https://u:p@files.example/x?sign=abc")
@@ -188,7 +207,9 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
         get(server, tmp_path / "file" / "below")
     (tmp_path / "file").unlink()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))  # as good as a full disk
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (300, limits[1])
+    )  # as good as a full disk
     try:
         message = failure(server, tmp_path)
     finally:
@@ -241,7 +262,9 @@ def check(words: list[str]) -> int:
 
 
 def spoil(file: Path, old: str, new: str) -> None:
-    file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8"
+    )
 
 
 def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -> None:
@@ -260,17 +283,21 @@ def test_bundled_sets_below_the_folder_are_checked_too(
 ) -> None:
     """A data set that stands next to them hides none."""
     shutil.copytree(project, project.with_name("mine"))
-    monkeypatch.setattr("reports.commands.data_sets.CASES", project)
+    monkeypatch.setattr("qagate.reports.commands.data_sets.CASES", project)
     assert check([]) == 0
     assert "8 items in 4 files" in capsys.readouterr().out
 
 
-def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys: Captured) -> None:
+def test_a_data_set_can_say_what_is_not_to_be_told_and_why(
+    project: Path, capsys: Captured
+) -> None:
     """What is waived is counted and shown with its reason; a misspelt check is refused."""
     spoil(project / "bg.csv", "София", "Вaрна")
     spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
     with (project / "dataset.yaml").open("a", encoding="utf-8") as file:
-        file.write("check: {stale_after: 6, waive: {leak: known to all, stale: as before}}\n")
+        file.write(
+            "check: {stale_after: 6, waive: {leak: known to all, stale: as before}}\n"
+        )
     assert check(["facts"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert "bg.csv: row 1: mixed-scripts: error" in lines[0]
@@ -281,12 +308,16 @@ def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys
         ("{waive: {leak: ''}}", "key 'leak': text is needed"),
         ("{stale: 12}", "key 'stale': not known"),
     ):
-        (project / "dataset.yaml").write_text(f"{YAML}check: {line}\n", encoding="utf-8")
+        (project / "dataset.yaml").write_text(
+            f"{YAML}check: {line}\n", encoding="utf-8"
+        )
         assert check(["facts"]) == 4
         assert said in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Captured) -> None:
+def test_a_file_that_cannot_be_loaded_hides_no_other(
+    project: Path, capsys: Captured
+) -> None:
     """The rest is checked, the refusal goes to the error stream, the code is 4."""
     spoil(project / "en.csv", "Sofia", "")
     spoil(project / "bg.csv", "Къде", "Къдe")
@@ -294,15 +325,22 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Capt
     printed = capsys.readouterr()
     assert "facts/en.csv:2: row 1, column 'answer': empty" in printed.err
     assert "mixed-scripts" in printed.out
-    assert printed.out.endswith("2 errors, 0 warnings: 2 items in 2 files, 1 not loaded\n")
+    assert printed.out.endswith(
+        "2 errors, 0 warnings: 2 items in 2 files, 1 not loaded\n"
+    )
 
 
-def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captured) -> None:
+def test_a_data_file_is_checked_as_a_bundled_slice(
+    project: Path, capsys: Captured
+) -> None:
     """Its own checks, in any language; errors sorted by file and row, a data set once."""
     assert check(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
     assert check(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
     assert check(["facts/en.csv", "--as", "simpleqa:fi"]) == 0
-    assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
+    assert (
+        "language: error: the question has no Cyrillic letter"
+        in capsys.readouterr().out
+    )
     assert check(["--as", "boolq:en", "facts/en.csv"]) == 4
     assert "facts/en.csv:1: " in capsys.readouterr().err
     spoil(project / "en.csv", "Who is it?", "Where is it?")

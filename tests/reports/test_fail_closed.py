@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.config import DatasetGates, GatesFile, with_gates
-from cases.dataset import Dataset, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from reports.gates.decide import SessionFacts
-from reports.run.record import Record
-from reports.run.report import Decision
-from reports.verdict.assemble import Facts, ReportInputs, decision_of
+from qagate.cases.config import DatasetGates, GatesFile, with_gates
+from qagate.cases.dataset import Dataset, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Decision
+from qagate.reports.verdict.assemble import Facts, ReportInputs, decision_of
 from tests.support import made_runs
 from tests.support.made_records import make_record
 
@@ -27,8 +27,12 @@ BARS = (
 CHANGES = (
     Threshold(measure="drop", max=0.3, evidence="confident", fail="margin"),
     Threshold(measure="drop", max=0.1, fail="zero"),
-    Threshold(measure="drop", max=0.3, of="f_score", evidence="confident", fail="margin"),
-    Threshold(measure="rise", max=0.25, of="incorrect", evidence="confident", fail="margin"),
+    Threshold(
+        measure="drop", max=0.3, of="f_score", evidence="confident", fail="margin"
+    ),
+    Threshold(
+        measure="rise", max=0.25, of="incorrect", evidence="confident", fail="margin"
+    ),
     Threshold(measure="rise", max=0.1, of="incorrect", fail="margin"),
 )
 EASY = Threshold(measure="correct", min=0.0)
@@ -83,7 +87,10 @@ class Situation:
         return self.decision().code == 0
 
     def decision(self) -> Decision:
-        run = [self._as_run(one) for one in self._asked(self.new, self.unasked | self.removed)]
+        run = [
+            self._as_run(one)
+            for one in self._asked(self.new, self.unasked | self.removed)
+        ]
         run = [one for one in run if one.language in self.languages]
         run = [one for one in run if one.dataset in self.datasets]
         records = (*run, *self._judged())
@@ -102,7 +109,9 @@ class Situation:
         )  # fmt: skip
         asked = self._asked(self.old, frozenset())
         baseline = made_runs.before(made_runs.run_of(asked, *self._declared()))
-        then = (replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
+        then = (
+            replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired)
+        )
         kept = tuple(run if self.is_own else then)
         return decision_of(inputs, facts, replace(baseline, records=kept))
 
@@ -112,18 +121,32 @@ class Situation:
         return replace(one, model=model, digest="edited" if edited else one.digest)
 
     def _datasets(self) -> tuple[Dataset, ...]:
-        return tuple(one for one in self._declared() if one.name in {*self.datasets, "judges"})
+        return tuple(
+            one for one in self._declared() if one.name in {*self.datasets, "judges"}
+        )
 
     def _declared(self) -> tuple[Dataset, ...]:
         """Return facts in two languages, other facts in one, and labelled items."""
         slices = [
-            made_runs.graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")
+            made_runs.graded_slice(language, *self.bars, *self.changes)
+            for language in ("en", "bg")
         ]
         kind = kind_of("judged")
-        labels = {"dataset": "judges", "kind": kind, "thresholds": (), "floor": self.floor}
-        judged = (made_runs.graded_slice(language, **labels) for language in ("en", "bg"))
-        judges = made_runs.facts_dataset(*judged, name="judges", kind=kind, judge_unmeasured=False)
-        facts = made_runs.facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
+        labels = {
+            "dataset": "judges",
+            "kind": kind,
+            "thresholds": (),
+            "floor": self.floor,
+        }
+        judged = (
+            made_runs.graded_slice(language, **labels) for language in ("en", "bg")
+        )
+        judges = made_runs.facts_dataset(
+            *judged, name="judges", kind=kind, judge_unmeasured=False
+        )
+        facts = made_runs.facts_dataset(
+            *slices, pooled=self.pooled, judge_unmeasured=False
+        )
         own = replace(made_runs.graded_slice("en", EASY, WIDE), dataset="more")
         more = made_runs.facts_dataset(own, name="more", judge_unmeasured=False)
         if self.again is not None:
@@ -142,7 +165,9 @@ class Situation:
         """Return the labelled items of both languages; what is lost is lost in English."""
         lost = {("en", number) for number in self.unlabelled}
         return [
-            _verdict(language, number, label, "" if (language, number) in lost else given)
+            _verdict(
+                language, number, label, "" if (language, number) in lost else given
+            )
             for language in ("en", "bg")
             for number, (label, given) in enumerate(self.labels)
             if language == "bg" or number not in self.unlisted
@@ -162,11 +187,17 @@ def _verdict(language: str, number: int, label: str, given: str) -> Record:
 def situations(draw: st.DrawFn) -> Situation:
     """A run of 20 to 60 facts that is mostly right, much like its baseline."""
     old = "".join(draw(st.lists(st.sampled_from("ccccccin"), min_size=20, max_size=60)))
-    flips = draw(st.dictionaries(st.integers(0, len(old) - 1), st.sampled_from("cinc"), max_size=9))
+    flips = draw(
+        st.dictionaries(
+            st.integers(0, len(old) - 1), st.sampled_from("cinc"), max_size=9
+        )
+    )
     grades = st.sampled_from((CORRECT, INCORRECT, NOT_ATTEMPTED))
     right = st.builds(lambda grade: (grade, grade), grades)
     label = st.one_of(right, right, right, st.tuples(grades, grades))
-    changes = st.lists(st.sampled_from(CHANGES), max_size=2, unique_by=lambda one: one.name)
+    changes = st.lists(
+        st.sampled_from(CHANGES), max_size=2, unique_by=lambda one: one.name
+    )
     pooled = st.lists(st.sampled_from(CHANGES), max_size=1)
     return Situation(
         new="".join(flips.get(place, letter) for place, letter in enumerate(old)), old=old,
@@ -253,7 +284,9 @@ LOSSES: Mapping[str, Loss] = {
     "a language": lambda one, _: replace(one, languages=frozenset({"en"})),
     "a data set": lambda one, _: replace(one, datasets=frozenset({"facts"})),
     "6 % of the run's data": _much_cut,
-    "the release of some answers": lambda one, _: replace(one, releases=one.releases | {"new-2"}),
+    "the release of some answers": lambda one, _: replace(
+        one, releases=one.releases | {"new-2"}
+    ),
     "another baseline than the run": lambda one, _: replace(one, is_own=True),
     "the golds of 6 %": _edited,
 }
@@ -267,7 +300,9 @@ LOSSES: Mapping[str, Loss] = {
     st.integers(0),
     st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=3),
 )
-def test_never_passes(loss: str, whole: Situation, place: int, more: list[tuple[str, int]]) -> None:
+def test_never_passes(
+    loss: str, whole: Situation, place: int, more: list[tuple[str, int]]
+) -> None:
     """Nothing that is not asked, graded, paired, labelled or declared again gives a PASS (F26)."""
     # Last, as few edits may leave the comparison: a cut of edited items would make them few.
     lost = sorted([(loss, place), *more], key=lambda one: LOSSES[one[0]] is _edited)
@@ -292,12 +327,16 @@ def _laxer(gate: Threshold, by: float) -> Threshold:
     st.floats(0.05, 0.5),
     st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=2),
 )
-def test_a_laxer_file_is_said(whole: Situation, by: float, lost: list[tuple[str, int]]) -> None:
+def test_a_laxer_file_is_said(
+    whole: Situation, by: float, lost: list[tuple[str, int]]
+) -> None:
     """What it lets pass names each laxer gate in the last line, with all else that is lost."""
     less = whole
     for name, at in (one for one in lost if one[0] != "a gate in a file"):
         less = LOSSES[name](less, at)
-    laxer = replace(less, again=tuple(_laxer(one, by) for one in (*less.bars, *less.changes)))
+    laxer = replace(
+        less, again=tuple(_laxer(one, by) for one in (*less.bars, *less.changes))
+    )
     decision = laxer.decision()
     if decision.code == 0:
         for gate in (*less.bars, *less.changes):
@@ -312,7 +351,12 @@ def situation(new: str) -> Situation:
     floor = {"agreement": 0.8}
     bars, changes = BARS[:1], CHANGES[:1]
     return Situation(
-        new=new, old="c" * 30, labels=RIGHT * 20, floor=floor, bars=bars, changes=changes
+        new=new,
+        old="c" * 30,
+        labels=RIGHT * 20,
+        floor=floor,
+        bars=bars,
+        changes=changes,
     )
 
 
@@ -320,9 +364,14 @@ def test_a_laxer_gates_file_can_pass_and_says_so() -> None:
     """A lower bar passes and is said; a judge that refuses its one test proves nothing."""
     some = situation("c" * 16 + "i" * 14)
     assert not some.passes()
-    line = replace(some, again=tuple(_laxer(one, 0.6) for one in (*some.bars, *some.changes)))
+    line = replace(
+        some, again=tuple(_laxer(one, 0.6) for one in (*some.bars, *some.changes))
+    )
     assert "exit 0" in line.decision().line
-    assert "the gates file is laxer: facts:en correct >= 0.01 in place of" in line.decision().line
+    assert (
+        "the gates file is laxer: facts:en correct >= 0.01 in place of"
+        in line.decision().line
+    )
     labels = ((INCORRECT, CORRECT), *[(CORRECT, CORRECT)] * 6)
     whole = replace(situation("c" * 30), labels=labels, floor={"agreement": 0.6})
     assert not whole.passes()

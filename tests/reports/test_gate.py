@@ -11,15 +11,21 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import EvidenceRule, Slice, Threshold
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
-from evaluators.statistics.count_table import RATINGS
-from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
-from reports.gates.decide import SessionFacts, decide
-from reports.metrics.gate import WAYS_OUT, evaluate, floor_gates, slice_gates, way_out
-from reports.metrics.summary import summarise, tabulate
-from reports.run.record import Record
-from reports.run.report import GateResult, GateState, Obstacle
+from qagate.cases.dataset import EvidenceRule, Slice, Threshold
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
+from qagate.evaluators.statistics.count_table import RATINGS
+from qagate.evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
+from qagate.reports.gates.decide import SessionFacts, decide
+from qagate.reports.metrics.gate import (
+    WAYS_OUT,
+    evaluate,
+    floor_gates,
+    slice_gates,
+    way_out,
+)
+from qagate.reports.metrics.summary import summarise, tabulate
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult, GateState, Obstacle
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
 from tests.support.samples import gate
 from tests.support.tables import kept
@@ -27,18 +33,27 @@ from tests.support.tables import kept
 CONFIDENT: EvidenceRule = "confident"
 
 
-def judge(rule: Threshold, records: Sequence[Record], slice_: Slice | None = None) -> GateResult:
+def judge(
+    rule: Threshold, records: Sequence[Record], slice_: Slice | None = None
+) -> GateResult:
     return evaluate(rule, inputs_of(slice_ or make_slice(), records))
 
 
-def at_least(measure: str, bar: float, evidence: EvidenceRule = "estimate") -> Threshold:
+def at_least(
+    measure: str, bar: float, evidence: EvidenceRule = "estimate"
+) -> Threshold:
     return Threshold(measure=measure, min=bar, evidence=evidence)
 
 
 def test_marked_golds_are_counted_apart_and_gated() -> None:
     """Shares of marked items, which others do not change; a gate waits for ungraded marked ones."""
-    rows = [("CORRECT", "FALSE PREMISE: never"), ("INCORRECT", "UNANSWERABLE: nobody knows")]
-    rows += [("NOT_ATTEMPTED", "FALSE PREMISE: not there")] * 2 + [("INCORRECT", "Lisbon")] * 4
+    rows = [
+        ("CORRECT", "FALSE PREMISE: never"),
+        ("INCORRECT", "UNANSWERABLE: nobody knows"),
+    ]
+    rows += [("NOT_ATTEMPTED", "FALSE PREMISE: not there")] * 2 + [
+        ("INCORRECT", "Lisbon")
+    ] * 4
     some = numbered([
         {"grade": said, "expected": gold, "outcome": "passed" if said == CORRECT else "failed"}
         for said, gold in rows
@@ -50,12 +65,17 @@ def test_marked_golds_are_counted_apart_and_gated() -> None:
     rule = Threshold(measure="premise_accepted", max=0.3)
     assert judge(rule, some).state == "PASS"
     assert judge(replace(rule, max=0.2), some).state == "FAIL"
-    lost = numbered([{"outcome": "error", "answer": None, "expected": "FALSE PREMISE: no"}])
+    lost = numbered(
+        [{"outcome": "error", "answer": None, "expected": "FALSE PREMISE: no"}]
+    )
     lost = [replace(one, id="z", key="z") for one in lost]
     assert judge(rule, [*some, *lost]).state == "INCONCLUSIVE"
     assert judge(rule, graded(3, 2)).state == "INCONCLUSIVE"
     plain = graded(3, 2)
-    assert slice_gates(make_slice("graded", rule), plain, summarise(plain, make_slice())) == ()
+    assert (
+        slice_gates(make_slice("graded", rule), plain, summarise(plain, make_slice()))
+        == ()
+    )
 
 
 SENTENCES: str = kept(__file__, "sentences")
@@ -63,7 +83,9 @@ SENTENCES: str = kept(__file__, "sentences")
 
 
 @pytest.mark.parametrize(
-    "row", re.sub(r"\n {4,}", " ", SENTENCES.strip()).splitlines(), ids=lambda row: row[:40]
+    "row",
+    re.sub(r"\n {4,}", " ", SENTENCES.strip()).splitlines(),
+    ids=lambda row: row[:40],
 )
 def test_verdict_and_sentence(row: str) -> None:
     """The estimate against its bar, with every ungraded item counted both ways, in one sentence."""
@@ -116,16 +138,36 @@ SCORED = [replace(one, score=1.0) if one.grade else one for one in graded(3, err
     ("rule", "records", "reason"),
     [
         (at_least("f1", 0.5), graded(3), "f1 is not measured on this slice"),
-        (Threshold(measure="correct"), graded(3), "correct has no bar; give min or max"),
+        (
+            Threshold(measure="correct"),
+            graded(3),
+            "correct has no bar; give min or max",
+        ),
         (at_least("correct", 0), graded(error=3), "undefined over 0 graded items"),
-        (at_least("correct_given_attempted", 0), graded(0, 0, 3), "attempted is undefined"),
-        (at_least("kappa", 0.1), UNKNOWN, "kappa has no bounds with 1 ungraded item; run the same"),
-        (at_least("mean_score", 0.1), SCORED, "mean_score has no bounds over these items"),
+        (
+            at_least("correct_given_attempted", 0),
+            graded(0, 0, 3),
+            "attempted is undefined",
+        ),
+        (
+            at_least("kappa", 0.1),
+            UNKNOWN,
+            "kappa has no bounds with 1 ungraded item; run the same",
+        ),
+        (
+            at_least("mean_score", 0.1),
+            SCORED,
+            "mean_score has no bounds over these items",
+        ),
     ],
 )
-def test_the_undefined_is_inconclusive(rule: Threshold, records: list[Record], reason: str) -> None:
+def test_the_undefined_is_inconclusive(
+    rule: Threshold, records: list[Record], reason: str
+) -> None:
     """Undefined, unknown or unbounded is never a PASS and never a FAIL."""
-    result = judge(rule, records, make_slice("judged" if rule.measure == "kappa" else "graded"))
+    result = judge(
+        rule, records, make_slice("judged" if rule.measure == "kappa" else "graded")
+    )
     assert result.state == "INCONCLUSIVE"
     assert reason in result.reason
 
@@ -138,13 +180,21 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
     (partial,) = slice_gates(slice_, records, summarise(records, slice_, partial=True))
     assert (partial.state, partial.slice) == ("INCONCLUSIVE", "d:bg")
     assert partial.reason.startswith("only a part of the slice was run, picked by hand")
-    (distrusted,) = slice_gates(slice_, records, summarise(records, slice_), "judge not trusted")
+    (distrusted,) = slice_gates(
+        slice_, records, summarise(records, slice_), "judge not trusted"
+    )
     assert slice_gates(make_slice(), records, summarise(records, slice_)) == ()
-    assert (distrusted.state, distrusted.reason) == ("INCONCLUSIVE", "judge not trusted")
+    assert (distrusted.state, distrusted.reason) == (
+        "INCONCLUSIVE",
+        "judge not trusted",
+    )
     many, few = graded(400, 600), graded(40, 60)
     passed = judge(at_least("correct", 0.35, CONFIDENT), many)
     assert passed.state == "PASS"
-    assert "is at least 0.35 with its whole 95 % interval, 0.37 to 0.431 (n=1000)" in passed.reason
+    assert (
+        "is at least 0.35 with its whole 95 % interval, 0.37 to 0.431 (n=1000)"
+        in passed.reason
+    )
     assert judge(at_least("correct", 0.45, CONFIDENT), many).state == "FAIL"
     unclear = judge(at_least("correct", 0.35, CONFIDENT), few)
     assert unclear.state == "INCONCLUSIVE"
@@ -168,9 +218,19 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
         ),
         ([(CORRECT, None)], ["INCONCLUSIVE"] * 2),
     ],
-    ids=["reached", "below", "undefined", "worst above", "between", "best below", "none graded"],
+    ids=[
+        "reached",
+        "below",
+        "undefined",
+        "worst above",
+        "between",
+        "best below",
+        "none graded",
+    ],
 )
-def test_judges_are_held_to_floors(pairs: list[tuple[str, str | None]], states: list[str]) -> None:
+def test_judges_are_held_to_floors(
+    pairs: list[tuple[str, str | None]], states: list[str]
+) -> None:
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
     slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
     found = floor_gates(slice_.floor, inputs_of(slice_, judged(*pairs)))
@@ -179,9 +239,17 @@ def test_judges_are_held_to_floors(pairs: list[tuple[str, str | None]], states: 
 
 @pytest.mark.parametrize(
     ("shift", "ungraded", "state"),
-    [(0, 0, "PASS"), (1, 0, "FAIL"), (-1, 0, "FAIL"), (0, 1, "PASS"), (0, 9, "INCONCLUSIVE")],
+    [
+        (0, 0, "PASS"),
+        (1, 0, "FAIL"),
+        (-1, 0, "FAIL"),
+        (0, 1, "PASS"),
+        (0, 9, "INCONCLUSIVE"),
+    ],
 )
-def test_a_floor_of_the_bias_holds_on_both_sides(shift: int, ungraded: int, state: str) -> None:
+def test_a_floor_of_the_bias_holds_on_both_sides(
+    shift: int, ungraded: int, state: str
+) -> None:
     """Too kind is as bad as too strict; J of ratings has ungraded answers on the other side."""
     rows = [{"label": str(n), "rating": n + shift} for n in (4, 5, 6, 7)] * 10
     rows += [{"label": "5", "outcome": "error"}] * ungraded
@@ -190,7 +258,9 @@ def test_a_floor_of_the_bias_holds_on_both_sides(shift: int, ungraded: int, stat
     assert (found.state, found.threshold.bar) == (state, "<= 0.5 and >= -0.5")
     sides = [{"label": str(n), "rating": n} for n in (2, 3, 7, 8)] * 5
     lost = [{"label": label, "outcome": "error"} for label in "49"]
-    result = judge(at_least("youden", 0.8), numbered([*sides, *lost]), make_slice("judged"))
+    result = judge(
+        at_least("youden", 0.8), numbered([*sides, *lost]), make_slice("judged")
+    )
     assert (result.state, result.best) == ("PASS", 1.0)
     assert result.worst == pytest.approx(10 / 11 + 10 / 11 - 1)
 
@@ -204,7 +274,13 @@ def fates(kind: str, ungraded: Sequence[Record]) -> list[tuple[dict[str, object]
         each = [{"rating": int(rating)} for rating in RATINGS]
     alike = kind in ("graded", "rated")
     count = len(ungraded)
-    return [*(combinations_with_replacement(each, count) if alike else product(each, repeat=count))]
+    return [
+        *(
+            combinations_with_replacement(each, count)
+            if alike
+            else product(each, repeat=count)
+        )
+    ]
 
 
 def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
@@ -212,7 +288,10 @@ def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
     graded_rows: dict[str, dict[str, st.SearchStrategy[object]]] = {
         "graded": {"grade": st.sampled_from(GRADES)},
         "rated": {"rating": st.integers(1, 10)},
-        "yes_no": {"label": st.sampled_from([YES, NO]), "grade": st.sampled_from(ANSWERS)},
+        "yes_no": {
+            "label": st.sampled_from([YES, NO]),
+            "grade": st.sampled_from(ANSWERS),
+        },
         "judged": {"label": st.sampled_from(GRADES), "grade": st.sampled_from(GRADES)},
     }
     outcome = st.sampled_from(["passed", "failed", "error"])
@@ -220,12 +299,18 @@ def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
 
 
 def as_ungraded(record: Record) -> Record:
-    return replace(record, grade=None, rating=None) if record.outcome == "error" else record
+    return (
+        replace(record, grade=None, rating=None)
+        if record.outcome == "error"
+        else record
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["graded", "rated", "yes_no", "judged"]))
-def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind: str) -> None:
+def test_no_fate_of_ungraded_items_overturns_a_verdict(
+    data: st.DataObject, kind: str
+) -> None:
     """PASS holds under all fates, FAIL under none; bounds are reached and passed by none."""
     rows = data.draw(st.lists(row(kind), max_size=7))
     assume(sum(one["outcome"] == "error" for one in rows) <= 3)
@@ -234,10 +319,17 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
     scene = inputs_of(slice_, records)
     ungraded = [r for r in records if r.outcome == "error"]
     worlds = [
-        values(resolved(records, dict(zip([r.id for r in ungraded], fate, strict=True))), slice_)
+        values(
+            resolved(records, dict(zip([r.id for r in ungraded], fate, strict=True))),
+            slice_,
+        )
         for fate in fates(kind, ungraded)
     ]
-    bar = data.draw(st.integers(-10, 40)) / 10 if kind == "rated" else data.draw(st.floats(-1, 1))
+    bar = (
+        data.draw(st.integers(-10, 40)) / 10
+        if kind == "rated"
+        else data.draw(st.floats(-1, 1))
+    )
     for name in METRICS[kind]:
         found = [world[name] for world in worlds if name in world]
         check(evaluate(at_least(name, bar), scene), found)
@@ -246,7 +338,9 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), bar=st.floats(-3, 3), pass_bar=st.integers(1, 10))
-def test_no_fate_of_ratings_turns_a_floor(data: st.DataObject, bar: float, pass_bar: int) -> None:
+def test_no_fate_of_ratings_turns_a_floor(
+    data: st.DataObject, bar: float, pass_bar: int
+) -> None:
     """Brute force over labelled ratings: the mean difference and the sides of the bar too."""
     rating = st.integers(1, 10)
     outcome = st.sampled_from(["passed", "failed", "error"])
@@ -258,7 +352,10 @@ def test_no_fate_of_ratings_turns_a_floor(data: st.DataObject, bar: float, pass_
     slice_ = make_slice("judged", pass_bar=pass_bar)
     each: list[dict[str, object]] = [{"rating": int(one)} for one in RATINGS]
     worlds = [
-        values(resolved(records, dict(zip([r.id for r in ungraded], end, strict=True))), slice_)
+        values(
+            resolved(records, dict(zip([r.id for r in ungraded], end, strict=True))),
+            slice_,
+        )
         for end in product(each, repeat=len(ungraded))
     ]
     scene = inputs_of(slice_, records)
@@ -271,10 +368,14 @@ def test_no_fate_of_ratings_turns_a_floor(data: st.DataObject, bar: float, pass_
 def values(records: Sequence[Record], slice_: Slice) -> dict[str, float | None]:
     """Every metric of these records, without intervals."""
     whole = tabulate(records, slice_).whole
-    return {name: row.value(whole) for name, row in metrics_of(slice_.kind, whole).items()}
+    return {
+        name: row.value(whole) for name, row in metrics_of(slice_.kind, whole).items()
+    }
 
 
-def resolved(records: Sequence[Record], fate: dict[str, dict[str, object]]) -> list[Record]:
+def resolved(
+    records: Sequence[Record], fate: dict[str, dict[str, object]]
+) -> list[Record]:
     """The records with every ungraded one given its fate."""
     return [
         replace(r, outcome="failed", **fate[r.id]) if r.id in fate else r  # type: ignore[arg-type]
@@ -321,11 +422,17 @@ def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
         known = yaml.safe_load(given_facts)
         known |= {name: tuple(known.get(name, ())) for name in tuples}
         states = [STATES[one] for one in letters if one in STATES]
-        yield states, SessionFacts(**{"selected": 500, **known}), line.replace("\t", " ")
+        yield (
+            states,
+            SessionFacts(**{"selected": 500, **known}),
+            line.replace("\t", " "),
+        )
 
 
 @pytest.mark.parametrize(("states", "session", "line"), list(rows()))
-def test_code_and_last_line(states: Sequence[GateState], session: SessionFacts, line: str) -> None:
+def test_code_and_last_line(
+    states: Sequence[GateState], session: SessionFacts, line: str
+) -> None:
     """The contract, row by row; each line names its exit code."""
     given_gates = gates(*states)
     decision = decide(given_gates, session)
@@ -349,7 +456,9 @@ NAMES = st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple)
         pytest_code=st.sampled_from([0, 1, 2]),
     ),
 )
-def test_zero_means_that_everything_passed(states: list[GateState], session: SessionFacts) -> None:
+def test_zero_means_that_everything_passed(
+    states: list[GateState], session: SessionFacts
+) -> None:
     """Exit 0 with items selected: at least one gate, all PASS, and no slice without one."""
     decision = decide(gates(*states), session)
     if decision.code == 0 and session.selected:

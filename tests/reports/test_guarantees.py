@@ -7,15 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.statistics.betting import Observations, first_above
-from evaluators.statistics.intervals import Z95
-from evaluators.statistics.metrics import METRICS
-from evaluators.statistics.paired import tango
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.verdict.odds import Simulation
-from tests.benchmarks import audited, bets, coverage, differences, judge_error, operating
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.statistics.betting import Observations, first_above
+from qagate.evaluators.statistics.intervals import Z95
+from qagate.evaluators.statistics.metrics import METRICS
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.verdict.odds import Simulation
+from tests.benchmarks import (
+    audited,
+    bets,
+    coverage,
+    differences,
+    judge_error,
+    operating,
+)
 from tests.benchmarks.common import SEED
 from tests.benchmarks.coverage import Cell, grid, scores
 from tests.benchmarks.erosion import Setting, erode, is_within
@@ -34,7 +41,9 @@ MARGINS = st.integers(-900_000, 900_000).map(lambda millionths: millionths / 1_0
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 200), MARGINS)
-def test_scores_and_intervals_say_the_same(fixed: int, broke: int, same: int, delta: float) -> None:
+def test_scores_and_intervals_say_the_same(
+    fixed: int, broke: int, same: int, delta: float
+) -> None:
     """What the exact enumeration counts is membership in the interval that reports show."""
     n = fixed + broke + same
     interval = tango(fixed, broke, n) if n else None
@@ -66,7 +75,11 @@ def test_gates_over_pairs_are_rarely_wrong(margin: float) -> None:
 # Other metrics
 
 
-BY_KIND = {one.kind: one for one in differences.situations((0.9,)) if "as before" not in one.name}
+BY_KIND = {
+    one.kind: one
+    for one in differences.situations((0.9,))
+    if "as before" not in one.name
+}
 
 
 @pytest.mark.slow
@@ -88,7 +101,9 @@ def test_differences_hold_and_gates_are_rarely_wrong(kind: str) -> None:
 
 @pytest.mark.parametrize("labels", judge_error.LABELS)
 @pytest.mark.parametrize("quality", [0.75, 0.9, 1.0])
-def test_no_judges_errors_pass_a_worse_model(quality: float, labels: tuple[int, int]) -> None:
+def test_no_judges_errors_pass_a_worse_model(
+    quality: float, labels: tuple[int, int]
+) -> None:
     """At most 3 % (and two of the simulation's standard errors), with any judge."""
     random = np.random.default_rng(SEED)
     for n, margin in ((240, 0.05), (1000, 0.10), (4326, 0.05)):
@@ -101,12 +116,16 @@ def test_a_language_that_borrows_labels_excuses_no_judge() -> None:
     """3 % with few labels of its own; a judge right in 9 of 10 lets a worse model pass."""
     random = np.random.default_rng(SEED)
     for quality, others, labels in judge_error.BORROWED:
-        one = Situation(quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others)
+        one = Situation(
+            quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others
+        )
         wrong, _ = pass_rates(one, 1000, random)
         assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 1000) ** 0.5
     random = np.random.default_rng(SEED)
 
-    def rates(quality: float, n: int, labels: tuple[int, int], drop: float) -> tuple[float, float]:
+    def rates(
+        quality: float, n: int, labels: tuple[int, int], drop: float
+    ) -> tuple[float, float]:
         one = Situation(quality=quality, n=n, margin=0.05, labels=labels, drop=drop)
         return pass_rates(one, 4000, random)
 
@@ -132,14 +151,23 @@ def test_an_anchor_stops_an_erosion_that_the_last_release_does_not() -> None:
     assert erode(Setting(loss=0.0, discordance=0.02), 200).anchored > 0.9
 
 
-@pytest.mark.parametrize(("fixed", "broke"), [(20, 33), (20, 34), (20, 35), (40, 50), (40, 80)])
+@pytest.mark.parametrize(
+    ("fixed", "broke"), [(20, 33), (20, 34), (20, 35), (40, 50), (40, 80)]
+)
 def test_the_simulation_decides_as_the_gate_does(fixed: int, broke: int) -> None:
     """On both sides of the counts at which the verdict changes."""
-    after = ["passed"] * fixed + ["failed"] * broke + ["passed"] * (1000 - fixed - broke)
+    after = (
+        ["passed"] * fixed + ["failed"] * broke + ["passed"] * (1000 - fixed - broke)
+    )
     before = ["failed"] * fixed + ["passed"] * (1000 - fixed)
-    new, old = ([make_record(n, outcome=x) for n, x in enumerate(run)] for run in (after, before))
+    new, old = (
+        [make_record(n, outcome=x) for n, x in enumerate(run)]
+        for run in (after, before)
+    )
     rule = Threshold(measure="drop", max=0.03, evidence="confident", fail="margin")
-    side = PairedSlice(slice_=make_slice("graded", rule), pairing=pair_records(new, old))
+    side = PairedSlice(
+        slice_=make_slice("graded", rule), pairing=pair_records(new, old)
+    )
     (gate,) = change_gates(make_dataset(side.slice_), [side])
     assert (gate.state == "PASS") == is_within(fixed, broke, 1000, 0.03)
 
@@ -147,8 +175,12 @@ def test_the_simulation_decides_as_the_gate_does(fixed: int, broke: int) -> None
 # Audited and sequential gates
 
 
-@pytest.mark.parametrize(("margin", "power", "looked"), [(0.10, 0.95, 120), (0.05, 0.65, 300)])
-def test_people_let_no_worse_model_pass(margin: float, power: float, looked: int) -> None:
+@pytest.mark.parametrize(
+    ("margin", "power", "looked"), [(0.10, 0.95, 120), (0.05, 0.65, 300)]
+)
+def test_people_let_no_worse_model_pass(
+    margin: float, power: float, looked: int
+) -> None:
     """2.5 % of rounds at any look, by any judge; an unchanged model passes after few pairs."""
     random = np.random.default_rng(SEED)
     for judge in (*audited.JUDGES, *audited.LINKED):
@@ -170,20 +202,29 @@ def test_a_changed_plan_leaves_no_weight_that_is_not_due() -> None:
         assert abs(found.off[0]) < 0.002
         assert found.off[1] < 1e-12 or judge.shares[-1] < 1
     random = np.random.default_rng(SEED)
-    values, sizes = random.choice([-1.0, 0, 1, 2], size=(20, 500)), random.choice([1.0, 2], 500)
+    values, sizes = (
+        random.choice([-1.0, 0, 1, 2], size=(20, 500)),
+        random.choice([1.0, 2], 500),
+    )
     seen = [Observations(totals=row, sizes=sizes, bound=1, largest=2) for row in values]
-    assert [first_above(one, -0.1) for one in seen] == list(bets.first(values, sizes, -0.1))
+    assert [first_above(one, -0.1) for one in seen] == list(
+        bets.first(values, sizes, -0.1)
+    )
     assert bets.losses_in_single_items(bets.MIXED[2], 60) <= 0.025 + 0.04
 
 
 @tabled("margin", "differ", "power", "median")
-def test_unchanged_is_decided(margin: float, differ: float, power: float, median: float) -> None:
+def test_unchanged_is_decided(
+    margin: float, differ: float, power: float, median: float
+) -> None:
     """Of 4,326 items; worse by two margins it fails. The bars are those of 100 runs with noise."""
     setting = bets.Setting(items=4326, margin=margin, differ=differ)
     same = bets.ends(setting, 0, 100)
     assert (same.passed >= power, same.median <= median) == (True, True)
     assert bets.ends(setting, margin, 100).passed <= 0.025 + 0.045
-    assert bets.ends(setting, 2 * margin, 50).failed >= (0.96 if margin == 0.05 else 0.8)
+    assert bets.ends(setting, 2 * margin, 50).failed >= (
+        0.96 if margin == 0.05 else 0.8
+    )
 
 
 # The dry run's odds, and what a verdict costs
@@ -191,7 +232,9 @@ def test_unchanged_is_decided(margin: float, differ: float, power: float, median
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", operating.FILES)
-def test_the_odds_are_those_of_the_runs_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_odds_are_those_of_the_runs_drawn(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Within three standard errors of 100 runs on either side, for each model."""
     monkeypatch.setattr(operating, "LOSSES", (0.0, 0.5))
     run = operating.of_file(operating.FILES[name])
@@ -217,7 +260,12 @@ def test_stopping_early_costs_a_tenth() -> None:
     assert (worse.median <= 200, worse.failed) == (True, 1.0)
     rows = [line.split("|") for line in table(WHOLE, price_of_items(), 100)[2:]]
     costs = [float(row[5].replace(",", "")) for row in rows]
-    assert [row[1].strip() for row in rows] == ["fixed", "cascade", "sequential", "both"]
+    assert [row[1].strip() for row in rows] == [
+        "fixed",
+        "cascade",
+        "sequential",
+        "both",
+    ]
     assert costs == sorted(costs, reverse=True)
     assert costs[3] < costs[0] / 10
 
@@ -238,9 +286,15 @@ def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -
                 judge_unmeasured=True,
             )
             name = (dataset.name, language)
-            records = [one for one in run.records if (one.dataset, one.language) == name]
+            records = [
+                one for one in run.records if (one.dataset, one.language) == name
+            ]
             alone = operating.made_run((own,), tuple(records))
-            odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(0.2, runs=40)
+            odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(
+                0.2, runs=40
+            )
             assert odds.codes.get(0, 0.0) >= 0.91, slice_.name
             asked.add(slice_.name)
-    assert len(asked) == 18  # five of simpleqa, its hard part and smoke each, two of boolq, eba
+    assert (
+        len(asked) == 18
+    )  # five of simpleqa, its hard part and smoke each, two of boolq, eba

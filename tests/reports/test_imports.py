@@ -12,14 +12,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from evaluators.command_line import PROGRAMS
-from evaluators.core import UsageError
-from evaluators.statistics.paired import tango
-from reports.imports.foreign import Choice, ImportedRun, Scorer, number, slug, tasks_of
-from reports.imports.forms import load
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.run.run_json import load_report
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.statistics.paired import tango
+from qagate.reports.imports.foreign import (
+    Choice,
+    ImportedRun,
+    Scorer,
+    number,
+    slug,
+    tasks_of,
+)
+from qagate.reports.imports.forms import load
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
 from tests.support.figures import some
 from tests.support.fixtures import Captured, Patch
 from tests.support.reviewing import Row, as_csv, filled_in
@@ -38,7 +45,9 @@ def decide(capsys: Captured, *words: object) -> tuple[int, str]:
 
 
 def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
-    return [{"id": f"q{n}", "score": score, **more} for n, score in enumerate(scores, 1)]
+    return [
+        {"id": f"q{n}", "score": score, **more} for n, score in enumerate(scores, 1)
+    ]
 
 
 def report_over(folder: Path, new: Path, old: Path, *words: object) -> Report:
@@ -60,7 +69,9 @@ FORMS = kept(__file__, "forms")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_tools_result_gets_our_verdict(form: str, tmp_path: Path, capsys: Captured) -> None:
+def test_each_tools_result_gets_our_verdict(
+    form: str, tmp_path: Path, capsys: Captured
+) -> None:
     """All samples become records, each file is written; intervals follow from the tool's counts."""
     new, old, items, ungraded = FORMS[form]
     names = ["--new=mock-new", "--old=mock-old"] if "promptfoo" in form else []
@@ -72,20 +83,32 @@ def test_each_tools_result_gets_our_verdict(form: str, tmp_path: Path, capsys: C
     assert said.splitlines()[-1].startswith("GATES INCONCLUSIVE")
     assert (len(report.records), report.counts.ungraded) == (items, ungraded)
     assert sum(one.shared for one in some(report.comparison).slices) == items
-    assert {one.name for one in to.iterdir()} >= {"report.html", "summary.md", "gates.xml"}
+    assert {one.name for one in to.iterdir()} >= {
+        "report.html",
+        "summary.md",
+        "gates.xml",
+    }
     assert all(one.question and one.digest for one in report.records)
-    for gate in report.decision.gates if "inspect" not in form else ():  # which asks items twice
+    for gate in (
+        report.decision.gates if "inspect" not in form else ()
+    ):  # which asks items twice
         after, before = ({one.id: one for one in run.records if one.dataset == gate.dataset}
                          for run in (report, load_report(tmp_path / "out-baseline")))  # fmt: skip
         pairs = [(before[name], one) for name, one in after.items() if one.is_graded]
-        changes = Counter((a.grade == "CORRECT") - (b.grade == "CORRECT") for b, a in pairs)
-        assert gate.estimate.value == pytest.approx((changes[1] - changes[-1]) / len(pairs))
+        changes = Counter(
+            (a.grade == "CORRECT") - (b.grade == "CORRECT") for b, a in pairs
+        )
+        assert gate.estimate.value == pytest.approx(
+            (changes[1] - changes[-1]) / len(pairs)
+        )
         if changes[0] < len(pairs):
             interval = tango(changes[1], changes[-1], len(pairs))
             assert gate.estimate.interval == pytest.approx(interval, abs=2e-3)
 
 
-def test_the_folder_of_the_baseline_is_a_run_of_ours(tmp_path: Path, capsys: Captured) -> None:
+def test_the_folder_of_the_baseline_is_a_run_of_ours(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """So ``gate`` decides again, with other gates; without some samples nothing is decided."""
     to = tmp_path / "out"
     decide(capsys, RESULTS / "deepeval-new.json", f"--baseline={RESULTS / 'deepeval-old.json'}",
@@ -97,26 +120,38 @@ def test_the_folder_of_the_baseline_is_a_run_of_ours(tmp_path: Path, capsys: Cap
     assert code == 6
     assert load_report(tmp_path / "out-baseline").counts.planned == 12
     log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text())
-    used = {x: {"input_tokens": 9, "output_tokens": 7} for x in ("mockllm/new", "openai/judge")}
-    log["samples"] = [{**one, "model_usage": used, "total_time": 9} for one in log["samples"][:-1]]
+    used = {
+        x: {"input_tokens": 9, "output_tokens": 7}
+        for x in ("mockllm/new", "openai/judge")
+    }
+    log["samples"] = [
+        {**one, "model_usage": used, "total_time": 9} for one in log["samples"][:-1]
+    ]
     path = tmp_path / "short.json"
     path.write_text(json.dumps(log))
     report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
     assert report.slices[0].partial
     assert any("1 sample that the tool planned" in note for note in report.notes)
-    assert {(x.answer_tokens_out, x.answer_seconds) for x in report.records} == {(7, None)}
+    assert {(x.answer_tokens_out, x.answer_seconds) for x in report.records} == {
+        (7, None)
+    }
 
 
 def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
     """A field divides a task; a loss in one of its values alone is a FAIL by name."""
-    rows = [{"id": n, "score": 1, "topic": ("Law & tax", "Физика")[n % 2]} for n in range(400)]
+    rows = [
+        {"id": n, "score": 1, "topic": ("Law & tax", "Физика")[n % 2]}
+        for n in range(400)
+    ]
     new = [{**row, "score": int(row["topic"] != "Law & tax" or n % 5 > 1)}
            for n, row in enumerate(rows)]  # fmt: skip
     report = decided(tmp_path, rows, new, "--slice=topic")
     states = {gate.slice: gate.state for gate in report.decision.gates}
     assert report.decision.code == 1
     assert states["table:law-tax"] == states["table:*"] == "FAIL"
-    assert [state for name, state in states.items() if name.startswith("table:n-")] == ["PASS"]
+    assert [state for name, state in states.items() if name.startswith("table:n-")] == [
+        "PASS"
+    ]
 
 
 def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
@@ -127,22 +162,32 @@ def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
     gate = decided(tmp_path, asked, asked).decision.gates[0]
     assert (bare.state, bare.estimate) == (gate.state, gate.estimate)
     assert bare.state == "PASS"
-    rows = [{"id": f"q{n}", "repeat": k, "score": 1} for n in range(40) for k in range(1, 11)]
+    rows = [
+        {"id": f"q{n}", "repeat": k, "score": 1}
+        for n in range(40)
+        for k in range(1, 11)
+    ]
     gate = decided(tmp_path, rows, rows).decision.gates[0]
     alone = decided(tmp_path, scored([1] * 40), scored([1] * 40)).decision.gates[0]
     assert gate.estimate.interval == pytest.approx(alone.estimate.interval, abs=1e-6)
 
 
-def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: Captured) -> None:
+def test_scores_between_0_and_1_are_gated_by_their_mean(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Another scale has to be named, worst first; where less is better, a rise is gated."""
     old, new = scored([0.8, 0.9] * 150), scored([0.8, 0.85] * 150)
     assert decided(tmp_path, old, new).decision.gates[0].name == "drop of score"
-    report = decided(tmp_path, scored([4, 5] * 150), scored([4, 4] * 150), "--scale=1:5")
+    report = decided(
+        tmp_path, scored([4, 5] * 150), scored([4, 4] * 150), "--scale=1:5"
+    )
     gate = report.decision.gates[0]
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
     assert any("score, 1 (worst) to 5 (best), as 0" in note for note in report.notes)
-    report = decided(tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1")
+    report = decided(
+        tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1"
+    )
     (marks,) = report.decision.gates
     assert (marks.state, marks.estimate) == (gate.state, gate.estimate)
     for run in ("old", "new"):
@@ -152,7 +197,10 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
         data["higher_is_better"]["cities"]["acc"] = False
         results.write_text(json.dumps(data))
     runs = tmp_path / "new", tmp_path / "old"
-    for words, gated, value in (((), "rise of acc", -4 / 12), (["--scale=1:0"], "drop", 4 / 12)):
+    for words, gated, value in (
+        ((), "rise of acc", -4 / 12),
+        (["--scale=1:0"], "drop", 4 / 12),
+    ):
         gates = report_over(tmp_path, *runs, *words).decision.gates
         assert [one.name for one in gates] == [gated, "drop"]
         assert gates[0].estimate.value == pytest.approx(value)
@@ -161,11 +209,17 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
     assert (code, f"--scale 0:1: {what}" in said) == (4, True)
 
 
-def test_whether_less_is_better_is_never_guessed(tmp_path: Path, capsys: Captured) -> None:
+def test_whether_less_is_better_is_never_guessed(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Where neither the harness's results nor the metric's plain name says it, a scale has to."""
     old, new = tmp_path / "old", tmp_path / "new"
     for metric, words, line in (
-        ("brier_score", (), "brier_score of law: no results_….json there says if less is better"),
+        (
+            "brier_score",
+            (),
+            "brier_score of law: no results_….json there says if less is better",
+        ),
         ("brier_score", ("--scale=1:0",), "GATES FAIL"),
         ("acc", (), "GATES PASS"),
     ):
@@ -174,7 +228,9 @@ def test_whether_less_is_better_is_never_guessed(tmp_path: Path, capsys: Capture
             rows = ({"doc_id": n, "doc": {"q": n}, metric: value} for n in range(300))
             text = "".join(json.dumps(row) + "\n" for row in rows)
             (folder / "samples_law_2026-01-01T00-00-00.000000.jsonl").write_text(text)
-        said = decide(capsys, new, f"--baseline={old}", f"--to={tmp_path / 'out'}", *words)[1]
+        said = decide(
+            capsys, new, f"--baseline={old}", f"--to={tmp_path / 'out'}", *words
+        )[1]
         assert line in said.splitlines()[-1]
 
 
@@ -185,14 +241,22 @@ def test_deepevals_verdicts_say_whether_less_is_better(
     """Those of either run; where they contradict each other, nothing is decided."""
     paths = tmp_path / "old.json", tmp_path / "new.json"
     for path, run in zip(paths, runs, strict=True):
-        metrics = ({"name": "Bias", "threshold": 0.5, "score": a, "success": b} for a, b in run)
-        rows = [{"input": f"{n}?", "metricsData": [one]} for n, one in enumerate([*metrics] * 150)]
+        metrics = (
+            {"name": "Bias", "threshold": 0.5, "score": a, "success": b} for a, b in run
+        )
+        rows = [
+            {"input": f"{n}?", "metricsData": [one]}
+            for n, one in enumerate([*metrics] * 150)
+        ]
         path.write_text(json.dumps({"testFile": "x", "testCases": rows}))
     given = f"--baseline={paths[0]}", f"--to={tmp_path / 'out'}", "--metric=Bias"
     assert line in decide(capsys, paths[1], *given)[1].splitlines()[-1]
     (tmp_path / "gates.yaml").write_text("x: {all: {drop: {bias: {max: 0.05}}}}")
     code, said = decide(capsys, paths[1], *given, f"--gates={tmp_path / 'gates.yaml'}")
-    assert (code, "less bias is better" in said) == (4, True) or "rise of bias" not in line
+    assert (code, "less bias is better" in said) == (
+        4,
+        True,
+    ) or "rise of bias" not in line
 
 
 def test_labels_measure_the_scorer(tmp_path: Path) -> None:
@@ -204,8 +268,13 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     report = decided(tmp_path, rows, rows, f"--labels={good}")
     assert report.decision.code == 0
     assert [one.trusted for one in report.judging.calibrations] == [True]
-    wrong = [{**row, "verdict": "incorrect" if n % 2 else "correct"} for n, row in enumerate(truth)]
-    report = decided(tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'bad.csv', wrong)}")
+    wrong = [
+        {**row, "verdict": "incorrect" if n % 2 else "correct"}
+        for n, row in enumerate(truth)
+    ]
+    report = decided(
+        tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'bad.csv', wrong)}"
+    )
     assert report.decision.code == 6
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
@@ -216,8 +285,14 @@ def test_labels_of_one_task_measure_no_other(first: str, tmp_path: Path) -> None
     rows = [{"id": f"{task}{n}", "task": task, "score": int(n % 5 > 0)}
             for task in (first, "b") for n in range(300)]  # fmt: skip
     truth = [{"id": row["id"], "verdict": row["score"]} for row in rows[:200]]
-    report = decided(tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'labels.csv', truth)}")
-    assert report.decision.code == PROGRAMS["reports"].run(["gate", str(tmp_path / "out")]) == 6
+    report = decided(
+        tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'labels.csv', truth)}"
+    )
+    assert (
+        report.decision.code
+        == PROGRAMS["reports"].run(["gate", str(tmp_path / "out")])
+        == 6
+    )
     other, own = sorted(report.decision.gates, key=lambda gate: gate.state)
     assert own.state == "PASS"
     assert f"{other.slice} {other.reason}".startswith("b:all judge not measured")
@@ -230,7 +305,9 @@ def test_a_label_is_of_one_answer(
     """Of repeats, or of two tasks, by its key; none counts twice."""
     rows = [{"id": f"q{n}", "repeat": n % 3, "score": 1} for n in (1, 2, 4)]
     runs = as_csv(tmp_path / "run.csv", [*rows, {**rows[0], "repeat": 2}])
-    labels = as_csv(tmp_path / "labels.csv", [{"id": id_, "verdict": "yes"} for id_ in labelled])
+    labels = as_csv(
+        tmp_path / "labels.csv", [{"id": id_, "verdict": "yes"} for id_ in labelled]
+    )
     words = f"--baseline={runs}", f"--labels={labels}", f"--to={tmp_path / 'out'}"
     assert line in decide(capsys, runs, *words)[1]
 
@@ -241,7 +318,10 @@ def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -
     gates = tmp_path / "gates.yaml"
     gates.write_text("table: {all: {drop: {max: 0.1, evidence: audited}}}")
     said = [["correct", "correct", "correct", "incorrect"][n % 4] for n in range(400)]
-    rows = [{**row, "question": f"What is {row['id']}?"} for row in scored(said, expected="That")]
+    rows = [
+        {**row, "question": f"What is {row['id']}?"}
+        for row in scored(said, expected="That")
+    ]
     report = decided(tmp_path, rows, rows, f"--gates={gates}")
     assert report.decision.code == 6
     asked, run = tmp_path / "form", tmp_path / "out"
@@ -256,7 +336,15 @@ def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -
 
     filled_in(sheet, fill, sheet)
     kept = tmp_path / "adjudications.yaml"
-    main(["review", "--accept", str(sheet), f"--to={kept}", f"--sheet={asked / 'sheet.json'}"])
+    main(
+        [
+            "review",
+            "--accept",
+            str(sheet),
+            f"--to={kept}",
+            f"--sheet={asked / 'sheet.json'}",
+        ]
+    )
     assert main(["gate", str(run), f"--adjudications={kept}"]) == 0
 
 
@@ -264,7 +352,9 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
 
 
 @tabled("change", "why")
-def test_other_items_decide_nothing(change: Mapping[str, str], why: str, tmp_path: Path) -> None:
+def test_other_items_decide_nothing(
+    change: Mapping[str, str], why: str, tmp_path: Path
+) -> None:
     """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""
     changed = [{**row, **{name: text.format(n) for name, text in change.items()}}
                for n, row in enumerate(LONG[:20])]  # fmt: skip
@@ -276,7 +366,9 @@ def test_other_items_decide_nothing(change: Mapping[str, str], why: str, tmp_pat
 def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> None:
     """The versions that the tool names must be the same in both runs; no task may be lost."""
     rows = scored([1] * 200)
-    decision = decided(tmp_path, [{"task": "law", **rows[0], "score": 7}, *rows], rows).decision
+    decision = decided(
+        tmp_path, [{"task": "law", **rows[0], "score": 7}, *rows], rows
+    ).decision
     assert (decision.code, decision.gates[0].state) == (6, "PASS")
     assert "this run lacks law:all (1 item), which the baseline has" in decision.line
     shutil.copytree(RESULTS / "lm_eval-new", tmp_path / "new")
@@ -288,21 +380,31 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
     assert "changed" not in reasons["citygen:all"]
 
 
-def test_scores_of_two_columns_are_not_compared(tmp_path: Path, capsys: Captured) -> None:
+def test_scores_of_two_columns_are_not_compared(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Each table is read by the first column of scores that it has; ``--column`` names one."""
     old = [{"id": n, "passed": 1} for n in range(200)]
     new = [{**row, "passed": int(row["id"] > 60), "score": 1} for row in old]
-    decision, why = decided(tmp_path, old, new).decision, "changed from score column passed to sc"
+    decision, why = (
+        decided(tmp_path, old, new).decision,
+        "changed from score column passed to sc",
+    )
     assert (decision.code, why in decision.gates[0].reason) == (6, True)
     assert decided(tmp_path, old, new, "--column=score=passed").decision.code == 1
     assert decided(tmp_path, old, old).decision.code == 0
     table = tmp_path / "new.csv"
     code, said = decide(capsys, table, f"--baseline={table}", "--column=score=pass")
-    assert (code, "no column 'pass'; say --column score=NAME, of answer, id" in said) == (4, True)
+    assert (
+        code,
+        "no column 'pass'; say --column score=NAME, of answer, id" in said,
+    ) == (4, True)
 
 
 @tabled("words", "line")
-def test_no_result(words: list[str], line: str, tmp_path: Path, capsys: Captured) -> None:
+def test_no_result(
+    words: list[str], line: str, tmp_path: Path, capsys: Captured
+) -> None:
     """It says what is wrong, where, and what to give; nothing is written."""
     new, old, *rest = words
     to = tmp_path / "out"
@@ -313,7 +415,9 @@ def test_no_result(words: list[str], line: str, tmp_path: Path, capsys: Captured
 
 
 @tabled("rows", "line")
-def test_a_bad_table_is_one_line(rows: Rows, line: str, tmp_path: Path, capsys: Captured) -> None:
+def test_a_bad_table_is_one_line(
+    rows: Rows, line: str, tmp_path: Path, capsys: Captured
+) -> None:
     """With file, row and column."""
     path = as_csv(tmp_path / "new.csv", rows)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
@@ -331,7 +435,9 @@ def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: Captured) -> None
     assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
-def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: Captured) -> None:
+def test_columns_of_a_table_are_named_by_what_they_hold(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Any table will do, JSONL too; a row with an error is ungraded; no text or number breaks."""
     rows = [{"item": n, "acc": True, "broken": "", "lang": "pl"} for n in range(100)]
     rows[3] |= {"acc": None, "broken": "time-out"}
@@ -340,12 +446,17 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
     columns = {"id": "item", "score": "acc", "error": "broken", "task": "tusk"}
     choice = Choice(columns=columns, slice="lang")
     run = load(path, "", choice)
-    whole = ImportedRun(path=path, run=run, tasks=tasks_of([run], choice), choice=choice)
+    whole = ImportedRun(
+        path=path, run=run, tasks=tasks_of([run], choice), choice=choice
+    )
     records: Sequence[Record] = whole.inputs(None).records
     assert run.notes == (f"--column task=tusk: {path} has no such column",)
     given = [f"--column={role}={name}" for role, name in columns.items()]
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path}", *given)
-    assert (code, said.strip()) == (4, "--column task=tusk: neither result has such a column")
+    assert (code, said.strip()) == (
+        4,
+        "--column task=tusk: neither result has such a column",
+    )
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
     assert records[3].error == "tool: time-out"
@@ -367,9 +478,22 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
 
 def test_each_item_has_a_key_of_its_own(tmp_path: Path) -> None:
     """Also where slice and id could be divided otherwise, whatever else the run holds."""
-    rows = [{"id": "us-3", "lang": "en", "score": 1}, {"id": 3, "lang": "en-us", "score": 1}]
-    keys = {one.key for one in decided(tmp_path, rows, rows[::-1], "--slice=lang").records}
-    assert len({*keys, *(one.key for one in load_report(tmp_path / "out-baseline").records)}) == 2
+    rows = [
+        {"id": "us-3", "lang": "en", "score": 1},
+        {"id": 3, "lang": "en-us", "score": 1},
+    ]
+    keys = {
+        one.key for one in decided(tmp_path, rows, rows[::-1], "--slice=lang").records
+    }
+    assert (
+        len(
+            {
+                *keys,
+                *(one.key for one in load_report(tmp_path / "out-baseline").records),
+            }
+        )
+        == 2
+    )
 
 
 VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
@@ -387,7 +511,11 @@ VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
 )  # fmt: skip
 @example(name="promptfoo-2.json", at=0.1328125, piece=b"[]", length=None)  # as a cost
 def test_damaged_results_are_one_line_or_read(
-    name: str, at: float, piece: bytes, length: int | None, tmp_path_factory: pytest.TempPathFactory
+    name: str,
+    at: float,
+    piece: bytes,
+    length: int | None,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Bytes or a JSON value replaced anywhere, in archive, rows or table, never raise."""
     home = tmp_path_factory.mktemp("damaged") / "new"
@@ -404,26 +532,33 @@ def test_damaged_results_are_one_line_or_read(
     end = start + (length or 0)
     if length is None:
         start = data.find(b":", start) + 1
-        end = min((at for mark in b",}]" if (at := data.find(mark, start)) > 0), default=len(data))
+        end = min(
+            (at for mark in b",}]" if (at := data.find(mark, start)) > 0),
+            default=len(data),
+        )
     path.write_bytes(data[:start] + piece + data[end:])
     words = ["decide", f"{given}", f"--baseline={given}", f"--to={home.parent / 'out'}"]
     named = ["--new=mock-new", "--old=mock-new"] if name.startswith("promptfoo") else []
     assert PROGRAMS["reports"].run([*words, *named]) in (0, 1, 4, 6)
 
 
-def test_a_huge_member_is_said(tmp_path: Path, capsys: Captured, monkeypatch: Patch) -> None:
+def test_a_huge_member_is_said(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
     """It is refused by the size that it says, before it is read."""
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", " " * 10_000)
         archive.writestr("samples/q1_epoch_1.json", "{}")
-    monkeypatch.setattr("reports.imports.foreign.MAX_BYTES", 9_999)
+    monkeypatch.setattr("qagate.reports.imports.foreign.MAX_BYTES", 9_999)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
     assert (code, len(said.splitlines())) == (4, 1)
     assert "bomb.eval: header.json cannot be read (larger than 9,999 bytes)" in said
 
 
-def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(tmp_path: Path) -> None:
+def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(
+    tmp_path: Path,
+) -> None:
     """By the scenario, or the user's turns where none is given; the answer is the other side's."""
     metric = {"name": "Helps", "score": 0.9, "success": True, "threshold": 0.5}
     rows = [

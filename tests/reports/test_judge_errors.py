@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.dataset import Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT
-from evaluators.statistics.intervals import corrected_rate, wilson
-from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.judge import judging
-from reports.judge.measured import separations
-from reports.metrics.gate import gate_inputs
-from reports.metrics.summary import summarise
-from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration, Corrected
-from reports.run.record import Record
+from qagate.cases.dataset import Slice, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.statistics.intervals import corrected_rate, wilson
+from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.judge import judging
+from qagate.reports.judge.measured import separations
+from qagate.reports.metrics.gate import gate_inputs
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.evidence import Calibration, Corrected
+from qagate.reports.run.record import Record
 from tests.support.figures import some
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.tables import tabled
@@ -27,7 +27,9 @@ BAR = Threshold(measure="correct", evidence="corrected")
 JUDGED = make_slice("judged", dataset="labels")
 
 
-def labelled(right: tuple[int, int], wrong: tuple[int, int], ungraded: int = 0) -> list[Record]:
+def labelled(
+    right: tuple[int, int], wrong: tuple[int, int], ungraded: int = 0
+) -> list[Record]:
     """Return labels of right answers passed, missed, ungraded; of wrong ones passed, refused."""
     rows: list[dict[str, object]] = []
     for label, (passed, refused) in ((CORRECT, right), (INCORRECT, wrong)):
@@ -56,7 +58,9 @@ def test_what_labels_show_of_a_judge() -> None:
     assert found[YOUDEN].youden.n == found[YOUDEN_INCORRECT].youden.n == 100
     assert found[YOUDEN].fewest == 50
     assert found[YOUDEN_INCORRECT].youden.value == pytest.approx(0.7)
-    unsure = measured(labelled((45, 3), (10, 40), ungraded=2)).separations[YOUDEN].youden
+    unsure = (
+        measured(labelled((45, 3), (10, 40), ungraded=2)).separations[YOUDEN].youden
+    )
     best = measured(labelled((47, 3), (10, 40))).separations[YOUDEN].youden
     sure = found[YOUDEN].youden
     assert (unsure.value, unsure.low, unsure.high) == (sure.value, sure.low, best.high)
@@ -73,14 +77,18 @@ def by_people(records: Sequence[Record], count: int) -> list[Record]:
 def corrected(
     records: Sequence[Record], labels: Sequence[Record], **fields: object
 ) -> Corrected | None:
-    found = judging.correct_rates([make_slice()], {"d:bg": records}, [measured(labels, **fields)])
+    found = judging.correct_rates(
+        [make_slice()], {"d:bg": records}, [measured(labels, **fields)]
+    )
     return found[0] if found else None
 
 
 def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     """Rogan and Gladen's; few labels, a blind judge, lost or constructed ones are no basis."""
     labels = labelled((27, 3), (6, 24))
-    (found,) = judging.correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
+    (found,) = judging.correct_rates(
+        [make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)]
+    )
     assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
     assert (found.sensitivity, found.specificity, found.labelled) == (0.9, 0.8, 60)
     low, high = found.correct.interval or (0.0, 0.0)
@@ -88,7 +96,9 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     assert high - low > 0.19  # wider than the raw rate's own
     (note,) = judging.corrected_notes([found])
     assert note.startswith("d:bg: correct, corrected for the judge's errors: 0.571 [")
-    assert note.endswith("(sensitivity 0.900, specificity 0.800, from 60 labelled items)")
+    assert note.endswith(
+        "(sensitivity 0.900, specificity 0.800, from 60 labelled items)"
+    )
     for counts in (((27, 2), (60, 240)), ((15, 15), (15, 15)), ((40, 5), (6, 24), 1)):
         assert corrected(graded(60, 40), labelled(*counts)) is None
     written = some(corrected(graded(60, 40), labels, constructed=60))
@@ -103,10 +113,15 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     found = some(corrected(graded(60, 0), labelled((24, 16), (1, 39))))
     assert (found.correct.value, found.correct.interval) == (None, None)
     (note,) = judging.corrected_notes([found])
-    assert note.startswith("d:bg: correct, corrected for the judge's errors: not known (s")
+    assert note.startswith(
+        "d:bg: correct, corrected for the judge's errors: not known (s"
+    )
     assert note.endswith("; the labels do not fit these answers")
     weak = some(corrected(graded(3, 3), labelled((20, 20), (16, 24))))
-    assert (weak.unfit, weak.correct.value) == ("the judge errs too often for a conclusion", None)
+    assert (weak.unfit, weak.correct.value) == (
+        "the judge errs too often for a conclusion",
+        None,
+    )
     own = measured([], pass_bar=6)
     other = replace(own, language="pl", graders=("d:pl",))
     rated = make_slice("rated", pass_bar=6)
@@ -116,8 +131,17 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     assert judging.measuring(rated, [other]) == ()
 
 
-@given(*[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3)
-def test_is_wider(judged: tuple[int, int], right: tuple[int, int], wrong: tuple[int, int]) -> None:
+@given(
+    *[
+        st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(
+            lambda one: sum(one) > 0
+        )
+    ]
+    * 3
+)
+def test_is_wider(
+    judged: tuple[int, int], right: tuple[int, int], wrong: tuple[int, int]
+) -> None:
     """For any labels: an interval within 0 to 1, and not narrower than the judged share's."""
     counts = [(float(one[0]), float(sum(one))) for one in (judged, right, wrong)]
     found = corrected_rate(*counts)
@@ -136,7 +160,10 @@ def test_a_bar_may_be_decided_on_the_corrected_rate(
     right, wrong, lost = letters
     slice_ = make_slice("graded", replace(BAR, **bar))  # type: ignore[arg-type]
     records = graded(right, wrong)
-    records += [replace(one, id=f"e{one.id}", grade=None, outcome="error") for one in graded(lost)]
+    records += [
+        replace(one, id=f"e{one.id}", grade=None, outcome="error")
+        for one in graded(lost)
+    ]
     judge = measured(labelled((54, 6), (12, 48)))
     if lost == 0 and wrong == 0:
         judge = measured(labelled((36, 24), (1, 59)))
@@ -173,19 +200,28 @@ def test_what_people_decided_is_not_corrected() -> None:
     assert widths[1] == pytest.approx(widths[2], rel=0.02)
 
 
-def side(new: Sequence[Record], old: Sequence[Record], slice_: Slice = JUDGED) -> PairedSlice:
+def side(
+    new: Sequence[Record], old: Sequence[Record], slice_: Slice = JUDGED
+) -> PairedSlice:
     return PairedSlice(slice_=slice_, pairing=pair_records(new, old))
 
 
 def before(*calibrations: object) -> Baseline:
-    return Baseline(path="old", run={"judging": {"calibrations": calibrations}}, records=())
+    return Baseline(
+        path="old", run={"judging": {"calibrations": calibrations}}, records=()
+    )
 
 
 def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     """Item by item where both runs have them; else by what both runs say of the same labels."""
     old = labelled((45, 5), (10, 40))
-    old = [replace(r, outcome="passed" if r.label == r.grade else "failed") for r in old]
-    new = [replace(r, grade=INCORRECT, outcome="failed") if n < 9 else r for n, r in enumerate(old)]
+    old = [
+        replace(r, outcome="passed" if r.label == r.grade else "failed") for r in old
+    ]
+    new = [
+        replace(r, grade=INCORRECT, outcome="failed") if n < 9 else r
+        for n, r in enumerate(old)
+    ]
     now = measured(new)
     (paired,) = judging.drift_notes([now], {"labels:bg": side(new, old)}, None)
     assert paired.startswith(

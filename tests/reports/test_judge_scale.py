@@ -10,24 +10,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import EvidenceRule, Fail, Threshold
-from evaluators.core import CORRECT, INCORRECT, State
-from evaluators.kinds import kind_of
-from evaluators.statistics.count_table import ClassRate, Separation
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.change import change_gates
-from reports.judge.judging import JudgeScale, judge_scale
-from reports.run.evidence import Calibration
-from reports.run.record import Record
-from reports.run.report import GateResult, Report
-from reports.run.run_json import load_report
-from reports.verdict.recount import rebuilt
+from qagate.cases.dataset import EvidenceRule, Fail, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, State
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.count_table import ClassRate, Separation
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult, Report
+from qagate.reports.run.run_json import load_report
+from qagate.reports.verdict.recount import rebuilt
 from tests.benchmarks.judge_error import is_shown_within
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
-from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 
 DROP = Estimate(value=-0.02, low=-0.05, high=0.01, n=300)
 
@@ -40,7 +47,9 @@ def separation(value: float, fewest: int = 40, labels: int = 100) -> Separation:
 
 
 def measured(language: str, **found: Separation) -> Calibration:
-    return Calibration(dataset="labels", language=language, measures={}, separations=found)
+    return Calibration(
+        dataset="labels", language=language, measures={}, separations=found
+    )
 
 
 def side(
@@ -64,7 +73,10 @@ def scale(*sides: PairedSlice, measure: str = "") -> JudgeScale:
 
 def test_whose_labels_scale_a_gate() -> None:
     """30 of each class speak alone; pools weigh by pairs; rules and people have no scale."""
-    own, other = measured("bg", youden=separation(0.7)), measured("pl", youden=separation(0.5))
+    own, other = (
+        measured("bg", youden=separation(0.7)),
+        measured("pl", youden=separation(0.5)),
+    )
     found = scale(side(own, other))
     assert (found.youden.value, found.youden.n) == (0.7, 100)
     assert found.youden.interval == pytest.approx((0.6, 0.8))
@@ -81,12 +93,16 @@ def test_whose_labels_scale_a_gate() -> None:
 
 
 @pytest.mark.parametrize(("own", "value"), [(0.7, 0.62), (0.4, 0.4)])
-def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value: float) -> None:
+def test_few_labels_borrow_but_never_look_better_than_they_are(
+    own: float, value: float
+) -> None:
     """Below 30 all languages count by their labels, as far as the language's own labels allow."""
     few = measured("bg", youden=separation(own, fewest=29, labels=60))
     pooled = scale(side(few, measured("pl", youden=separation(0.5, labels=40))))
     assert pooled.youden.value == pytest.approx(value)
-    assert (pooled.youden.low or 0) <= own - 0.05 + 1e-9  # half way to the own lower end
+    assert (
+        pooled.youden.low or 0
+    ) <= own - 0.05 + 1e-9  # half way to the own lower end
     said = "over 100 labelled items in bg, pl; bg alone has fewer than 30 of a class"
     assert pooled.basis == said
 
@@ -96,11 +112,21 @@ def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value
     [
         ((), "", "no labelled items measure its errors"),
         ((measured("bg"),), "", "no labelled items measure its errors"),
-        ((measured("bg", youden=separation(0.7)),), "incorrect", "no labelled items measure"),
-        ((measured("bg", youden=separation(0.7)),), "mean_rating", "on the scale of mean_rating"),
+        (
+            (measured("bg", youden=separation(0.7)),),
+            "incorrect",
+            "no labelled items measure",
+        ),
+        (
+            (measured("bg", youden=separation(0.7)),),
+            "mean_rating",
+            "on the scale of mean_rating",
+        ),
     ],
 )
-def test_no_j_is_an_opinion(calibrations: tuple[Calibration, ...], measure: str, why: str) -> None:
+def test_no_j_is_an_opinion(
+    calibrations: tuple[Calibration, ...], measure: str, why: str
+) -> None:
     """And that is said, with the reason."""
     found = scale(side(*calibrations), measure=measure)
     assert found.corrected(DROP).value is None
@@ -124,13 +150,18 @@ def test_the_words_show_the_change_without_the_judges_errors() -> None:
         "(Youden's J 0.800, 0.700 to 0.900 over 100 labelled items in bg)"
     )
     poor = scale(side(measured("bg", youden=separation(0.05))))
-    assert poor.text(DROP).startswith("the judge errs too often for a conclusion (Youden")
+    assert poor.text(DROP).startswith(
+        "the judge errs too often for a conclusion (Youden"
+    )
     counts = (10, 10, 280, 0)
     assert gate(counts, 0.05, None).state == "PASS"
     unclear = gate(counts, 0.05, separation(0.6))
     assert unclear.state == "INCONCLUSIVE"
     assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in unclear.reason
-    assert "; corrected for the judge's errors, it is 0, 95 % interval -0.0" in unclear.reason
+    assert (
+        "; corrected for the judge's errors, it is 0, 95 % interval -0.0"
+        in unclear.reason
+    )
 
 
 def gate(
@@ -144,18 +175,24 @@ def gate(
     fixed, broke, same, lost = counts
     now = ["passed"] * (fixed + same) + ["failed"] * broke + ["error"] * lost
     then = ["failed"] * fixed + ["passed"] * (same + broke + lost)
-    new, old = ([make_record(n, outcome=o) for n, o in enumerate(some)] for some in (now, then))
+    new, old = (
+        [make_record(n, outcome=o) for n, o in enumerate(some)] for some in (now, then)
+    )
     rule = Threshold(measure="drop", max=margin, evidence=evidence, fail=fail)
     slice_ = make_slice("graded", rule)
     known = (measured("bg", youden=gain),) if gain else ()
-    scaled = PairedSlice(slice_=slice_, pairing=pair_records(new, old), calibrations=known)
+    scaled = PairedSlice(
+        slice_=slice_, pairing=pair_records(new, old), calibrations=known
+    )
     (found,) = change_gates(make_dataset(slice_), [scaled])
     return found
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.tuples(st.integers(0, 30), st.integers(0, 40), st.integers(1, 300), st.integers(0, 3)),
+    st.tuples(
+        st.integers(0, 30), st.integers(0, 40), st.integers(1, 300), st.integers(0, 3)
+    ),
     st.sampled_from([0.0, 0.03, 0.1]),
     st.floats(-0.2, 0.9),
     st.sampled_from(["confident", "estimate"]),
@@ -171,12 +208,19 @@ def test_a_judges_errors_never_make_a_verdict(
     """With J a PASS may become INCONCLUSIVE; nothing becomes a PASS or a FAIL."""
     plain = gate(counts, margin, None, evidence, fail)
     scaled = gate(counts, margin, separation(gain), evidence, fail)
-    assert scaled.state == plain.state or (plain.state, scaled.state) == ("PASS", "INCONCLUSIVE")
+    assert scaled.state == plain.state or (plain.state, scaled.state) == (
+        "PASS",
+        "INCONCLUSIVE",
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.floats(-0.2, 0.9))
-def test_a_corrected_interval_decides(fixed: int, broke: int, same: int, gain: float) -> None:
+@given(
+    st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.floats(-0.2, 0.9)
+)
+def test_a_corrected_interval_decides(
+    fixed: int, broke: int, same: int, gain: float
+) -> None:
     """What the report shows, what decides, and what the benchmark simulates are one."""
     found = gate((fixed, broke, same, 0), 0.05, separation(gain))
     youden = separation(gain).youden
@@ -184,16 +228,22 @@ def test_a_corrected_interval_decides(fixed: int, broke: int, same: int, gain: f
     within = shown.low is not None and shown.low > -0.05
     assert (found.state == "PASS") == within
     counts = (np.array([float(fixed)]), np.array([float(broke)]))
-    (simulated,) = is_shown_within(0.05, *counts, fixed + broke + same, np.array([youden.low]))
+    (simulated,) = is_shown_within(
+        0.05, *counts, fixed + broke + same, np.array([youden.low])
+    )
     assert simulated == within
 
 
 MARGIN = Threshold(measure="drop", max=0.012, evidence="confident", fail="margin")
 JUDGED = kind_of("judged")
-LABELS = graded_slice(dataset="labels", kind=JUDGED, thresholds=(), floor={"youden": 0.5})
+LABELS = graded_slice(
+    dataset="labels", kind=JUDGED, thresholds=(), floor={"youden": 0.5}
+)
 LABELLED = facts_dataset(LABELS, name="labels", kind=JUDGED, judge_unmeasured=False)
 ASKED = facts_dataset(graded_slice("en", MARGIN))
-OPINION = "the verdict is about the judge's opinion: no labelled items measure its errors"
+OPINION = (
+    "the verdict is about the judge's opinion: no labelled items measure its errors"
+)
 
 
 def labelled(letters: str) -> list[Record]:
@@ -218,7 +268,11 @@ def run(letters: str = "", outside: tuple[Calibration, ...] = ()) -> Report:
     old = run_of(records, ASKED)
     datasets = (ASKED, LABELLED) if letters else (ASKED,)
     return run_of(
-        [*records, *labelled(letters)], *datasets, baseline=old, outside=outside, judge="lexical"
+        [*records, *labelled(letters)],
+        *datasets,
+        baseline=old,
+        outside=outside,
+        judge="lexical",
     )
 
 
@@ -237,7 +291,9 @@ def test_the_labelled_items_of_a_run_scale_its_drop_gate() -> None:
     assert poor.reason.endswith("over 100 labelled items in en)")
     assert gate_of(run()).reason.endswith(OPINION)
     whole, lost = gate_of(run(GOOD)), gate_of(run(GOOD.replace("c", "e", 5)))
-    ends = [float(one.reason.split("Youden's J ")[1].split()[1]) for one in (whole, lost)]
+    ends = [
+        float(one.reason.split("Youden's J ")[1].split()[1]) for one in (whole, lost)
+    ]
     assert ends[1] < ends[0] - 0.05
 
 

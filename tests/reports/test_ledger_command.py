@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main
-from evaluators.core import Reply
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.ledger.rows import StoreError
+from qagate.evaluators.__main__ import main
+from qagate.evaluators.core import Reply
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger.rows import StoreError
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
@@ -46,7 +46,10 @@ def test_stats_say_what_is_there_and_what_it_cost(made: Path, capsys: Captured) 
     assert lines[3].split()[:8] == [SPEC, "4", "9", "0", "8", "0", "s", "unknown"]
     assert lines[4] == "1 damaged row: the next run sets aside what it needs"
     assert lines[5] == "1 row set aside by earlier runs"
-    assert lines[6] == f"cost unknown: neither models.yaml nor genai-prices has a price of {SPEC}"
+    assert (
+        lines[6]
+        == f"cost unknown: neither models.yaml nor genai-prices has a price of {SPEC}"
+    )
     with Ledger(made) as ledger:
         put(ledger, [replace(row_of(9), reply=replace(reply_of(9), cost=0.25))])
     assert run("stats", "--ledger", made) == 0
@@ -55,7 +58,9 @@ def test_stats_say_what_is_there_and_what_it_cost(made: Path, capsys: Captured) 
     assert lines[-1].startswith("cost partly known: $0.25: neither")
 
 
-def test_stats_survive_hostile_rows(made: Path, capsys: Captured, tmp_path: Path) -> None:
+def test_stats_survive_hostile_rows(
+    made: Path, capsys: Captured, tmp_path: Path
+) -> None:
     """No name steers the terminal; a damaged file is said; twenty bad lines are named."""
     change(made, "UPDATE calls SET spec = 'a' || char(27) || '[2Jb', at = 1e300")
     assert run("stats", "--ledger", made) == 0
@@ -80,17 +85,23 @@ def test_stats_survive_hostile_rows(made: Path, capsys: Captured, tmp_path: Path
 def exported(made: Path, *words: str) -> list[dict[str, Any]]:
     target = made.parent / "out.jsonl"
     assert run("export", "--ledger", made, target, *words) == 0
-    return [json.loads(line) for line in target.read_text(encoding="ascii").splitlines()]
+    return [
+        json.loads(line) for line in target.read_text(encoding="ascii").splitlines()
+    ]
 
 
-def test_an_export_is_whole_private_and_always_the_same(made: Path, capsys: Captured) -> None:
+def test_an_export_is_whole_private_and_always_the_same(
+    made: Path, capsys: Captured
+) -> None:
     """Whole or some rows, private and the same; damaged rows are left out; no half file."""
     rows = exported(made)
     assert [row["key"] for row in rows] == sorted(key_of(number) for number in range(7))
     assert set(rows[0]) == {"key", "schema", "at", "spec", "reply", "checksum"}
     assert (made.parent / "out.jsonl").stat().st_mode & 0o777 == 0o600
     assert run("export", "--ledger", made) == 0
-    assert capsys.readouterr().out == (made.parent / "out.jsonl").read_text(encoding="ascii")
+    assert capsys.readouterr().out == (made.parent / "out.jsonl").read_text(
+        encoding="ascii"
+    )
     assert {row["spec"] for row in exported(made, "--model", OTHER)} == {OTHER}
     assert len(exported(made, "--since", "1970-01-03")) == 5
     assert len(exported(made, "--since", "1970-01-02")) == 7
@@ -101,10 +112,16 @@ def test_an_export_is_whole_private_and_always_the_same(made: Path, capsys: Capt
     assert ask(made, "SELECT count(*) FROM calls") == 7
     assert run("export", "--ledger", made, made.parent / "none" / "out.jsonl") == 1
     assert "could not be done (No such file or directory)" in capsys.readouterr().err
-    assert {file.name for file in made.parent.iterdir()} == {"l", "l-claims", "out.jsonl"}
+    assert {file.name for file in made.parent.iterdir()} == {
+        "l",
+        "l-claims",
+        "out.jsonl",
+    }
 
 
-def test_what_was_exported_can_be_imported_elsewhere(made: Path, capsys: Captured) -> None:
+def test_what_was_exported_can_be_imported_elsewhere(
+    made: Path, capsys: Captured
+) -> None:
     """Every row arrives with its time; the first reply stands, however the second came."""
     exported(made)
     elsewhere = made.parent / "new" / "l"
@@ -112,7 +129,9 @@ def test_what_was_exported_can_be_imported_elsewhere(made: Path, capsys: Capture
         assert run("import", made.parent / "out.jsonl", "--ledger", elsewhere) == 0
         assert capsys.readouterr().out == said
     with Ledger(elsewhere) as ledger:
-        assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(7))
+        assert all(
+            ledger.get(key_of(number)) == reply_of(number) for number in range(7)
+        )
     assert ask(elsewhere, "SELECT min(at) FROM calls") == 86_400.0
     exported(made)
     elsewhere = made.parent / "m"
@@ -125,7 +144,10 @@ def test_what_was_exported_can_be_imported_elsewhere(made: Path, capsys: Capture
         assert ledger.get(key_of(2)) == reply_of(2)
 
 
-NO_ROW, CHANGED = "not a row of a ledger", "the row is not what was exported: its checksum is wrong"
+NO_ROW, CHANGED = (
+    "not a row of a ledger",
+    "the row is not what was exported: its checksum is wrong",
+)
 BAD: list[tuple[bytes | dict[str, object], str]] = [
     (b"{", "not JSON"),
     (b"[1]", NO_ROW),
@@ -159,7 +181,9 @@ def test_a_bad_line_is_named_and_left_out(
     assert ask(elsewhere, "SELECT count(*) FROM calls") == 6
 
 
-def test_pruning_counts_first_and_removes_on_request(made: Path, capsys: Captured) -> None:
+def test_pruning_counts_first_and_removes_on_request(
+    made: Path, capsys: Captured
+) -> None:
     """Without --yes nothing goes; with it, rows by age and model, and the file gets smaller."""
     fill(made, 400, spec="big", size=900)
     before = made.stat().st_size
@@ -178,7 +202,9 @@ def test_pruning_counts_first_and_removes_on_request(made: Path, capsys: Capture
         assert ledger.notes == ()
 
 
-def test_none_in_use_is_pruned(made: Path, capsys: Captured, monkeypatch: Patch) -> None:
+def test_none_in_use_is_pruned(
+    made: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
     """A run must not lose what it was given; an error of SQLite is exit 1, no traceback."""
     with Ledger(made):
         assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 4
@@ -188,6 +214,8 @@ def test_none_in_use_is_pruned(made: Path, capsys: Captured, monkeypatch: Patch)
     def refuse(*_: object, **__: object) -> None:
         raise StoreError("database or disk is full", is_full=True)
 
-    monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
+    monkeypatch.setattr("qagate.evaluators.ledger.upkeep.prune", refuse)
     assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 1
-    assert "prune could not be done (database or disk is full)" in capsys.readouterr().err
+    assert (
+        "prune could not be done (database or disk is full)" in capsys.readouterr().err
+    )

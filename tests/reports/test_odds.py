@@ -10,18 +10,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.core import CORRECT
-from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.paired import power
-from reports.gates.decide import SessionFacts
-from reports.judge.judging import JudgeScale
-from reports.run.baseline import Baseline
-from reports.run.record import Record
-from reports.verdict import odds as chances
-from reports.verdict.assemble import Facts, ReportInputs, account, count_run, decision_of
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import CORRECT
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.paired import power
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.judge.judging import JudgeScale
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record
+from qagate.reports.verdict import odds as chances
+from qagate.reports.verdict.assemble import (
+    Facts,
+    ReportInputs,
+    account,
+    count_run,
+    decision_of,
+)
 from tests.support.made_records import make_dataset, make_record, make_slice
-from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+)
 from tests.support.tables import tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
@@ -34,7 +46,9 @@ def inputs_of(
     names = dict.fromkeys(one.language for one in records)
     slices = [graded_slice(name, *rules) for name in names]
     dataset = facts_dataset(*slices, pooled=(pool,) if pool else ())
-    whole = {f"facts:{name}": sum(one.language == name for one in records) for name in names}
+    whole = {
+        f"facts:{name}": sum(one.language == name for one in records) for name in names
+    }
     return ReportInputs(datasets=(dataset,), records=tuple(records), whole=whole)
 
 
@@ -45,13 +59,17 @@ def earlier(inputs: ReportInputs) -> Baseline:
     return before(run_of(inputs.records, *inputs.datasets, judge="lexical"))
 
 
-def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> chances.Simulation:
+def simulation(
+    letters: str, *rules: Threshold, baseline: bool = True
+) -> chances.Simulation:
     """Return the simulation of a run like this one, judged by rules."""
     inputs = inputs_of(answered(letters, judge="lexical"), *rules)
     return chances.Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
 
 
-def again(records: Sequence[Record], discordance: float, loss: float = 0.0) -> list[list[Record]]:
+def again(
+    records: Sequence[Record], discordance: float, loss: float = 0.0
+) -> list[list[Record]]:
     """Return 400 runs more over these records."""
     random = np.random.default_rng(1)
     one = chances.SimulatedSlice(graded_slice(), records)
@@ -63,7 +81,9 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
     records = answered("c" * 60 + "i" * 25 + "n" * 15)
     runs = again(records, 0.2)
     shares = Counter(one.grade for run in runs for one in run)
-    found = [shares[grade] / 40_000 for grade in ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")]
+    found = [
+        shares[grade] / 40_000 for grade in ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
+    ]
     assert found == pytest.approx([0.6, 0.25, 0.15], abs=0.006)
     pairs = [pair for run in runs for pair in zip(run, records, strict=True)]
     flips = [(new.grade == CORRECT) != (old.grade == CORRECT) for new, old in pairs]
@@ -77,9 +97,19 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
     assert all(one.is_graded and not one.error for run in runs for one in run)
     drawn = [one.grade == CORRECT for run in runs for one in run[40:]]
     assert np.mean(drawn) == pytest.approx(0.75, abs=0.02)
-    rows = [("YES", "YES")] * 40 + [("YES", "NO")] * 10 + [("NO", "NO")] * 15 + [("NO", "YES")] * 35
+    rows = (
+        [("YES", "YES")] * 40
+        + [("YES", "NO")] * 10
+        + [("NO", "NO")] * 15
+        + [("NO", "YES")] * 35
+    )
     records = [
-        make_record(number, label=gold, grade=said, outcome="passed" if gold == said else "failed")
+        make_record(
+            number,
+            label=gold,
+            grade=said,
+            outcome="passed" if gold == said else "failed",
+        )
         for number, (gold, said) in enumerate(rows)
     ]
     random = np.random.default_rng(1)
@@ -87,14 +117,18 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
     runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
     for gold, rate in (("YES", 0.8), ("NO", 0.3)):
         of_gold = [new for run in runs for new in run if new.label == gold]
-        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(rate, abs=0.01)
+        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(
+            rate, abs=0.01
+        )
         assert all((new.outcome == "passed") == (new.grade == gold) for new in of_gold)
 
 
 @pytest.mark.untraced
-def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_language_alone_is_worse_in_each_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A pooled margin with room for it passes, its own one does not; the line names the slice."""
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
+    monkeypatch.setattr("qagate.reports.verdict.odds.RUNS", 20)
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
 
@@ -114,7 +148,10 @@ def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(["c" * 30 + "i" * 20, "c" * 40 + "n" * 5 + "e" * 5]))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["c" * 30 + "i" * 20, "c" * 40 + "n" * 5 + "e" * 5]),
+)
 def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     """The same gates, states, figures and exit code as in the report of the same records."""
     old = answered(letters, judge="lexical")
@@ -122,7 +159,9 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     baseline = earlier(inputs)
     known = count_run(inputs, old, FACTS.judge, for_gates=True)
     part = inputs.datasets[0].slices["en"]
-    new = chances.SimulatedSlice(part, old).records(np.random.default_rng(seed), 0.3, 0.1)
+    new = chances.SimulatedSlice(part, old).records(
+        np.random.default_rng(seed), 0.3, 0.1
+    )
     inputs = replace(inputs, records=tuple(new))
     decided = decision_of(inputs, FACTS, baseline, known=known)
     whole = account(inputs, FACTS, baseline).decision
@@ -149,9 +188,14 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
     """A bar far off decides each time; usage has no forecast; the seed is fixed."""
     for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
-        odds = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False).odds(0.1, runs=20)
+        odds = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False).odds(
+            0.1, runs=20
+        )
         assert (odds.ended, odds.blame) == ({0: 20}, {"facts:en correct >= 0.5": 0})
-    found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20) for _ in range(2)]
+    found = [
+        simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20)
+        for _ in range(2)
+    ]
     assert found[0] == found[1]
 
 
@@ -159,17 +203,30 @@ def test_the_margin_is_that_of_the_drop_gate() -> None:
     """The slice's own margin, else 0.1; pairs of repeats; labels do not depend on the model."""
     plain = graded_slice("en", Threshold(measure="drop", of="f_score", max=0.5))
     assert chances.margin_of(facts_dataset(plain), plain) == 0.1
-    assert chances.margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
+    assert (
+        chances.margin_of(
+            facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain
+        )
+        == 0.03
+    )
     own = graded_slice("en", replace(DROP, max=0.05))
-    assert chances.margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own) == 0.05
+    assert (
+        chances.margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own)
+        == 0.05
+    )
     rows = [("c", "c", "i")] * 15 + [("c", "c", "c")] * 15
-    repeats = [replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))]
-    third = [replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))]
+    repeats = [
+        replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))
+    ]
+    third = [
+        replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))
+    ]
     first = answered("".join(row[0] for row in rows))
     asked = Baseline(path="", run={}, records=(*first, *repeats, *third))
     assert chances.known_discordance(asked)[0] == pytest.approx((1 / 3,))
     assert (
-        chances.known_discordance(replace(asked, records=tuple(first)))[0] == chances.DISCORDANCES
+        chances.known_discordance(replace(asked, records=tuple(first)))[0]
+        == chances.DISCORDANCES
     )
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
     one = chances.SimulatedSlice(make_slice("judged"), records)
@@ -208,11 +265,15 @@ def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
     pooled = Threshold(measure="drop", max=0.04, evidence="confident", pool=True)
     dataset = make_dataset(*slices, pooled=[pooled])
     apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
-    (line,) = chances.power_lines(dataset, apart, baseline=True, discordances=chances.DISCORDANCES)
+    (line,) = chances.power_lines(
+        dataset, apart, baseline=True, discordances=chances.DISCORDANCES
+    )
     assert line.startswith("d:* drop <= 0.04: 120")
     assert "120 independent pairs exclude" in line
     linked = {"bg": clusters(60), "pl": clusters(60)}
-    (line,) = chances.power_lines(dataset, linked, baseline=True, discordances=chances.DISCORDANCES)
+    (line,) = chances.power_lines(
+        dataset, linked, baseline=True, discordances=chances.DISCORDANCES
+    )
     assert "can never pass with 60 independent pairs" in line
 
 
@@ -222,13 +283,19 @@ def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
     bar = Threshold(measure="correct", min=0.5, evidence="sequential")
     slices = [graded_slice("en", drop), graded_slice("bg", drop, bar)]
     own = {language: clusters(600, language) for language in ("en", "bg")}
-    found = chances.expected_shares(facts_dataset(*slices), own, baseline=True, discordance=0.1)
+    found = chances.expected_shares(
+        facts_dataset(*slices), own, baseline=True, discordance=0.1
+    )
     assert found["facts:bg"] == 1.0
     assert 0.1 < found["facts:en"] < 0.4
-    alone = chances.expected_shares(facts_dataset(*slices), own, baseline=False, discordance=0.1)
+    alone = chances.expected_shares(
+        facts_dataset(*slices), own, baseline=False, discordance=0.1
+    )
     assert alone == {"facts:en": 0.0, "facts:bg": 1.0}
     both = facts_dataset(*slices, pooled=(replace(drop, max=0.05, pool=True),))
     pooled = chances.expected_shares(both, own, baseline=True, discordance=0.1)
     assert pooled["facts:en"] > found["facts:en"]
     scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")
-    assert chances.units_needed(drop, 600, 0.1, scale) > chances.units_needed(drop, 600, 0.1)
+    assert chances.units_needed(drop, 600, 0.1, scale) > chances.units_needed(
+        drop, 600, 0.1
+    )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
-from reports.render.writer import write
-from reports.run.report import Decision
+from qagate.cases.dataset import Threshold
+from qagate.reports.render.writer import write
+from qagate.reports.run.report import Decision
 from tests.support.browsing import Browser, Opened, Tab, browser, needs_browser, opened
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE, needs_kit
@@ -54,7 +54,9 @@ def test_hostile_text_does_nothing(tab: Tab) -> None:
     """No error, dialog or request; even markup that got in could load nothing, by the policy."""
     tab.page.fill("#search", "simpleqa-en-10")
     assert tab.shown() == 22
-    tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
+    tab.page.eval_on_selector_all(
+        "#items .open", "all => all.forEach(one => one.click())"
+    )
     assert tab.page.locator("#items .detail").count() == 22
     assert tab.page.locator("iframe, img, form, base").count() == 0
     assert (tab.complaints, len(tab.requests)) == ([], 1)
@@ -121,7 +123,10 @@ IDS = "all => all.map(one => one.id.slice(14))"
 def test_what_matters_comes_first(opened: Opened) -> None:
     """What broke, has no grade, failed; then the rest. The lowest score, the slowest, dearest."""
     old = answered("cccci")
-    new = [*answered("ccici")[:4], ended(9, "en", "error", dataset="facts", key="facts-en-e")]
+    new = [
+        *answered("ccici")[:4],
+        ended(9, "en", "error", dataset="facts", key="facts-en-e"),
+    ]
     tab = opened(run_of(new, baseline=run_of(old)))
     rows = tab.page.locator("#items .open")
     assert rows.evaluate_all(IDS) == ["i2", "e", "i0", "i1", "i3"]
@@ -130,13 +135,22 @@ def test_what_matters_comes_first(opened: Opened) -> None:
     made = (record(1, score=0.5, seconds=1.0, cost=None), record(2, score=None, seconds=3.0),
             record(3, score=0.0, seconds=2.0, cost=0.5))  # fmt: skip
     tab = opened(report(made))
-    for order, ids in (("score", "312"), ("seconds", "231"), ("cost", "321"), ("", "123")):
+    for order, ids in (
+        ("score", "312"),
+        ("seconds", "231"),
+        ("cost", "321"),
+        ("", "123"),
+    ):
         tab.page.select_option("#order", order)
-        found = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id)")
+        found = tab.page.locator("#items .open").evaluate_all(
+            "all => all.map(one => one.id)"
+        )
         assert found == [f"item-simpleqa-en-{one}" for one in ids], order
 
 
-def test_the_address_keeps_search_and_the_open_item(opened: Opened, path: Path, tab: Tab) -> None:
+def test_the_address_keeps_search_and_the_open_item(
+    opened: Opened, path: Path, tab: Tab
+) -> None:
     """Whoever follows it sees the same list until Clear; a gate's link sets the filters."""
     page = tab.page
     tab.choose("language", "bg")
@@ -146,7 +160,9 @@ def test_the_address_keeps_search_and_the_open_item(opened: Opened, path: Path, 
     address = page.url.partition("#")[2]
     assert "language=bg" in address
     other = opened(path, f"#{address}")
-    shown = "() => [document.getElementById('items').innerText, search.value, order.value]"
+    shown = (
+        "() => [document.getElementById('items').innerText, search.value, order.value]"
+    )
     assert other.page.evaluate(shown) == page.evaluate(shown)
     assert other.page.locator("#items .detail").count() == 1
     other.page.click("#clear")
@@ -163,8 +179,12 @@ def test_the_address_keeps_search_and_the_open_item(opened: Opened, path: Path, 
 def test_words_that_differ_from_the_baseline_are_marked(opened: Opened) -> None:
     """In the table of flips and in the open item; text that looks like markup stays text."""
     (old,) = answered("c")
-    new = replace(old, answer="the <b>river</b> Iskar", outcome="failed", grade="INCORRECT")
-    tab = opened(run_of([new], baseline=run_of([replace(old, answer="the river Iskar")])))
+    new = replace(
+        old, answer="the <b>river</b> Iskar", outcome="failed", grade="INCORRECT"
+    )
+    tab = opened(
+        run_of([new], baseline=run_of([replace(old, answer="the river Iskar")]))
+    )
     tab.page.locator("#items .open").click()
     for where in ("table.diff", ".detail"):
         assert tab.page.locator(f"{where} del").all_inner_texts() == ["river"]
@@ -178,9 +198,13 @@ FORMATTED = kept(__file__, "formatted")
 
 def test_markdown_is_shown_formatted_and_does_nothing(opened: Opened) -> None:
     """Addresses are text; the text as it came is one click away, and plain text has no button."""
-    deep = [f"{mark * 2000} x" for mark in ("> ", "- ", "`", "**a ", "[a](", "| ", "1. ")]
+    deep = [
+        f"{mark * 2000} x" for mark in ("> ", "- ", "`", "**a ", "[a](", "| ", "1. ")
+    ]
     texts = [MARKDOWN, "snake_case_name, 2*3*4", *HOSTILE, *deep]
-    tab = opened(report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1))))
+    tab = opened(
+        report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1)))
+    )
     for button in tab.page.locator("#items .open").all():
         button.click()
     first, second = (tab.page.locator("#items .detail").nth(n) for n in range(2))
@@ -198,10 +222,17 @@ def test_markdown_is_shown_formatted_and_does_nothing(opened: Opened) -> None:
     assert "evaluation report" in tab.page.title()
 
 
-def test_changed_items_are_a_view_ordered_and_grouped(opened: Opened, tmp_path: Path) -> None:
+def test_changed_items_are_a_view_ordered_and_grouped(
+    opened: Opened, tmp_path: Path
+) -> None:
     """The largest change first, losses before gains; before and now side by side, all linked."""
     old, new = answered("ccicic"), answered("ccciin")
-    for place, metadata in ((0, {"topic": "<b>art</b>"}), (1, {}), (4, MUSIC), (2, MUSIC)):
+    for place, metadata in (
+        (0, {"topic": "<b>art</b>"}),
+        (1, {}),
+        (4, MUSIC),
+        (2, MUSIC),
+    ):
         new[place] = replace(new[place], metadata=metadata)
     tab = opened(run_of(new, baseline=run_of(old)))
     page, rows = tab.page, tab.page.locator("#items .open")
@@ -233,7 +264,13 @@ def test_an_item_unfolds_and_can_be_copied(tab: Tab) -> None:
     page.fill("#search", "boolq-be-2")
     page.locator("#items .open").first.click()
     text = page.inner_text("#items .detail")
-    for word in ("A passage.", "120 tokens, $0.0004, 0.800 s", "topic", "Art", "openai:judge"):
+    for word in (
+        "A passage.",
+        "120 tokens, $0.0004, 0.800 s",
+        "topic",
+        "Art",
+        "openai:judge",
+    ):
         assert word in text, word
     assert page.locator("#items .detail dd span[lang=be]").count() == 4
     page.locator("#items .copy").first.click()
@@ -249,9 +286,14 @@ def test_an_item_unfolds_and_can_be_copied(tab: Tab) -> None:
     assert tab.complaints == []
 
 
-def test_six_filters_are_shown_and_the_others_fold(opened: Opened, tmp_path: Path) -> None:
+def test_six_filters_are_shown_and_the_others_fold(
+    opened: Opened, tmp_path: Path
+) -> None:
     """An address that sets a folded one opens the fold."""
-    made = [record(n, metadata={f"m{at}": str(n % 2) for at in range(9)}) for n in range(1, 5)]
+    made = [
+        record(n, metadata={f"m{at}": str(n % 2) for at in range(9)})
+        for n in range(1, 5)
+    ]
     tab = opened(report(tuple(made)))
     assert tab.page.locator("#controls select[data-name]:visible").count() == 6
     folded = tab.page.locator("#more select").count()
@@ -297,7 +339,9 @@ def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
         assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
         assert 0 <= some(tab.page.locator("tr.target").bounding_box())["y"] < 900
         tab.page.fill("#search", "nothing like it")
-        tab.page.evaluate(f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'")
+        tab.page.evaluate(
+            f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'"
+        )
         tab.page.wait_for_selector("tr.target")
         assert tab.complaints == []
     for address in ("#item-none", "#item-%E0%A4%A"):
@@ -337,11 +381,15 @@ def test_without_script_the_page_still_answers(browser: Browser, path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["path", "compared"])
-def test_it_fits_every_screen(opened: Opened, request: pytest.FixtureRequest, name: str) -> None:
+def test_it_fits_every_screen(
+    opened: Opened, request: pytest.FixtureRequest, name: str
+) -> None:
     """Wide tables scroll in their own box; the page itself never scrolls sideways."""
     tab = opened(request.getfixturevalue(name))
     page = tab.page
-    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    page.eval_on_selector_all(
+        "details", "all => all.forEach(one => { one.open = true; })"
+    )
     page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
     for width in (320, 390, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -372,13 +420,17 @@ def test_gates_of_a_slice_stand_side_by_side(opened: Opened) -> None:
     assert last < items < judge
 
 
-def test_links_lead_from_the_comparison_to_the_items(opened: Opened, compared: Path) -> None:
+def test_links_lead_from_the_comparison_to_the_items(
+    opened: Opened, compared: Path
+) -> None:
     """One item, or all of a flip; hostile answers of the baseline do nothing."""
     tab = opened(compared)
     page = tab.page
     page.locator("#comparison ~ h3 ~ .scroll a").first.click()
     page.wait_for_selector("tr.target")
-    assert page.evaluate("document.activeElement.closest('tr').className").endswith("target")
+    assert page.evaluate("document.activeElement.closest('tr').className").endswith(
+        "target"
+    )
     assert "Answer before" in page.inner_text("#items .detail")
     page.locator("a[href='#items?flip=broke']").last.click()
     page.wait_for_selector("#items-title:focus")
@@ -418,7 +470,8 @@ def test_print_shows_texts_whole_and_no_controls(opened: Opened, path: Path) -> 
     for name in (".detail dd", ".scroll", "pre"):
         assert tab.page.evaluate(overflow, name) == "visible"
     assert (
-        tab.page.evaluate("getComputedStyle(document.querySelector('.clamp')).display") == "block"
+        tab.page.evaluate("getComputedStyle(document.querySelector('.clamp')).display")
+        == "block"
     )
     assert len(tab.page.pdf()) > 10_000
     tab = opened(path)
@@ -434,12 +487,21 @@ def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [str(value) for line in lines for value in json.loads(line).values()]
     made = tuple(
-        record(n, question=text, answer=text, reason=text, expected=text, metadata={text: text})
+        record(
+            n,
+            question=text,
+            answer=text,
+            reason=text,
+            expected=text,
+            metadata={text: text},
+        )
         for n, text in enumerate(texts, 1)
     )
     tab = opened(report(made))
     for _ in range(1 + (len(texts) - 1) // 50):
-        tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
+        tab.page.eval_on_selector_all(
+            "#items .open", "all => all.forEach(one => one.click())"
+        )
         assert tab.page.locator("#items .detail").count() == tab.shown()
         tab.page.evaluate("document.getElementById('next').click()")
     assert tab.complaints == []

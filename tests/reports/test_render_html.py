@@ -7,22 +7,39 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.core import State, Vote
-from evaluators.output import visible
-from reports.render import html
-from reports.render.html import listed
-from reports.run import clean
-from reports.run.evidence import Change, Comparison, ConfusionCell, Judging, RulesAudit
-from reports.run.record import Record
-from reports.run.report import Decision, GateResult, Report
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import State, Vote
+from qagate.evaluators.output import visible
+from qagate.reports.render import html
+from qagate.reports.render.html import listed
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import (
+    Change,
+    Comparison,
+    ConfusionCell,
+    Judging,
+    RulesAudit,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Decision, GateResult, Report
 from tests.reports.test_votes import judged_dataset, labelled
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.pages import Page, items
 from tests.support.samples import ended, full, gate, hostile, record, report
 
-ACTIVE = {"script", "style", "iframe", "img", "object", "embed", "base", "form", "link", "meta"}
+ACTIVE = {
+    "script",
+    "style",
+    "iframe",
+    "img",
+    "object",
+    "embed",
+    "base",
+    "form",
+    "link",
+    "meta",
+}
 
 
 def active(text: str) -> list[str]:
@@ -35,7 +52,11 @@ def test_hostile_text_adds_no_active_tag() -> None:
     plain = active(html.render(report()))
     assert active(html.render(report(hostile()))) == plain
     for tag, attributes in Page(html.render(full(3))).tags:
-        odd = [name for name in attributes if name.startswith("on") or name in ("style", "src")]
+        odd = [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("style", "src")
+        ]
         assert not odd, tag
         assert (attributes.get("href") or "#").startswith("#")
     old = [
@@ -44,12 +65,19 @@ def test_hostile_text_adds_no_active_tag() -> None:
     ]
     new = [replace(one, grade="INCORRECT", outcome="failed") for one in old]
     away = [
-        replace(one, language="bg", key=f"bg{one.key}", metadata={"fact_id": text or "f"})
+        replace(
+            one, language="bg", key=f"bg{one.key}", metadata={"fact_id": text or "f"}
+        )
         for one, text in zip(new, HOSTILE, strict=True)
     ]
-    home = [replace(one, metadata=other.metadata) for one, other in zip(old, away, strict=True)]
+    home = [
+        replace(one, metadata=other.metadata)
+        for one, other in zip(old, away, strict=True)
+    ]
     paired = run_of(new, baseline=run_of(old))
-    languages = run_of([*home, *away], facts_dataset(graded_slice(), graded_slice("bg")))
+    languages = run_of(
+        [*home, *away], facts_dataset(graded_slice(), graded_slice("bg"))
+    )
     assert paired.comparison is not None
     assert paired.comparison.changes
     assert languages.parity[0].lapses
@@ -68,7 +96,10 @@ def test_the_policy_lets_in_only_our_script_and_style() -> None:
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
     text = html.render(report(complete=False))
-    assert "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing." in text
+    assert (
+        "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing."
+        in text
+    )
     assert "<title>INCOMPLETE" in text
 
     def page(code: int, *gates: GateResult, notes: tuple[str, ...] = ()) -> str:
@@ -100,7 +131,13 @@ def test_everything_is_on_the_page() -> None:
         '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip
         assert word in text, word
-    one = {"rubric": "r@1#d", "file": "en.csv", "data_sha256": "ab" * 32, "extra": "x", "more": 1}
+    one = {
+        "rubric": "r@1#d",
+        "file": "en.csv",
+        "data_sha256": "ab" * 32,
+        "extra": "x",
+        "more": 1,
+    }
     origin: dict[str, object] = {"seed": 0, "slices": {"s:en": one}}
     made = replace(full(3), provenance=origin)
     other = replace(
@@ -124,7 +161,10 @@ def test_hostile_text_is_shown_as_text(text: str) -> None:
 
 def test_an_item_carries_all_that_is_known_of_it() -> None:
     """Votes, metadata, extra measures, the person who decided, and what the baseline had."""
-    votes = (Vote(judge="a", grade="CORRECT", reason="yes"), Vote(judge="b", error="timeout"))
+    votes = (
+        Vote(judge="a", grade="CORRECT", reason="yes"),
+        Vote(judge="b", error="timeout"),
+    )
     made = record(
         votes=votes, metadata={"topic": "Art", "tags": ["x", 1]}, adjudicated_by="Ana",
         measures={"faith": 0.5, "none": None}, score=float("nan"), cost=float("inf"),
@@ -141,16 +181,23 @@ def test_provenance_has_a_table_of_slices() -> None:
     """Every hash, no column that says nothing; long texts are cut, shorter where many."""
     one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
     slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
-    text = Page(html.render(report(provenance={"python": "3.11", "slices": slices}))).text
+    text = Page(
+        html.render(report(provenance={"python": "3.11", "slices": slices}))
+    ).text
     assert "ab" * 32 in text
     assert "data sha256" in text
     assert "p@1#c –" in text
     assert "p@1#c r@1#d" in text
-    assert "metrics" not in text.partition("Where this comes from")[2].partition("Versions")[0]
+    assert (
+        "metrics"
+        not in text.partition("Where this comes from")[2].partition("Versions")[0]
+    )
     text = html.render(report((record(answer="я" * 100_000),)))
     assert "100,000 characters in all; the exact text is in records.jsonl" in text
     assert len(text) < 60_000
-    many = html.render(report(tuple(record(n, answer="z" * 1700) for n in range(10_000))))
+    many = html.render(
+        report(tuple(record(n, answer="z" * 1700) for n in range(10_000)))
+    )
     assert "z" * 1601 not in many
 
 
@@ -180,8 +227,12 @@ def test_an_item_beside_the_baseline_says_what_became_of_it() -> None:
     page = Page(html.render(compared("ic", "ci")))
     ids = [found["id"] for _, found in page.tags if "id" in found]
     assert len(ids) == len(set(ids))
-    anchors = {(found["href"] or "")[1:] for found in page.named("a") if found.get("href")}
-    assert {one for one in anchors if not one.startswith(("item-", "items?"))} <= set(ids)
+    anchors = {
+        (found["href"] or "")[1:] for found in page.named("a") if found.get("href")
+    }
+    assert {one for one in anchors if not one.startswith(("item-", "items?"))} <= set(
+        ids
+    )
 
 
 def test_changed_items_stand_side_by_side() -> None:
@@ -196,7 +247,15 @@ def test_changed_items_stand_side_by_side() -> None:
     assert "c: an answer to 0" in page.text
     assert "i: an answer to 0" in page.text
     text = Page(html.render(compared("i" * 8 + "c" * 12, "c" * 20))).text
-    for word in ("-0.400 [", "▲ 0", "▼ 8", "0.008", "0.00 [", "12 right in both", "20 pairs"):
+    for word in (
+        "-0.400 [",
+        "▲ 0",
+        "▼ 8",
+        "0.008",
+        "0.00 [",
+        "12 right in both",
+        "20 pairs",
+    ):
         assert word in text, word
 
 
@@ -215,13 +274,22 @@ def test_another_judge_is_said_loudly_three_times() -> None:
 
 def test_the_judge_is_described() -> None:
     """Its panel, audit, splits and corrected rates; agreement with the floor, trust, slices."""
-    votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT", reason="no"))
+    votes = (
+        Vote(judge="a", grade="CORRECT"),
+        Vote(judge="b", grade="INCORRECT", reason="no"),
+    )
     split = [replace(one, votes=votes, judge="a b") for one in answered("ccc")]
     made = run_of(split, judge="a b")
     text = Page(html.render(made)).text
-    for word in ("Krippendorff's alpha", "Items over which the panel split: 3", "b : INCORRECT no"):
+    for word in (
+        "Krippendorff's alpha",
+        "Items over which the panel split: 3",
+        "b : INCORRECT no",
+    ):
         assert word in text, word
-    audit = RulesAudit(judged=20, settled=12, silent=1, disagreement=gate("PASS").estimate)
+    audit = RulesAudit(
+        judged=20, settled=12, silent=1, disagreement=gate("PASS").estimate
+    )
     audited = replace(made, judging=Judging(graded=20, settled=12, audit=audit))
     text = Page(html.render(audited)).text
     assert "Rules settled 12 of 20 items without a call" in text
@@ -229,12 +297,18 @@ def test_the_judge_is_described() -> None:
     assert "12 (60 %)" in text
     made = full(2)
     cell = ConfusionCell(label="CORRECT", grade="INCORRECT", count=4)
-    found = run_of([*answered("ci"), *labelled("cci")], facts_dataset(), judged_dataset())
+    found = run_of(
+        [*answered("ci"), *labelled("cci")], facts_dataset(), judged_dataset()
+    )
     (one,) = found.judging.calibrations
     both = {"agreement": 0.6, "mean_difference": 0.5}
-    known = replace(one, confusion=(cell,), trusted=False, reason="agreement 0.5 < 0.6", floor=both)
+    known = replace(
+        one, confusion=(cell,), trusted=False, reason="agreement 0.5 < 0.6", floor=both
+    )
     limit = {"agreement": 0.55}
-    known = replace(known, stand_in="the placeholder judge", floor_limit=limit, constructed=3)
+    known = replace(
+        known, stand_in="the placeholder judge", floor_limit=limit, constructed=3
+    )
     judging = replace(found.judging, calibrations=(known,), unmeasured=("simpleqa:hu",))
     text = Page(html.render(replace(made, judging=judging))).text
     for word in ("not trusted", "agreement 0.5 < 0.6", "agreement ≥ 0.6", "facts:en",
@@ -245,9 +319,15 @@ def test_the_judge_is_described() -> None:
         assert word in text, word
     reached = replace(judging, calibrations=(replace(known, trusted=True),))
     page = Page(html.render(replace(made, judging=reached)))
-    badges = [one.get("class") for name, one in page.tags if "badge" in (one.get("class") or "")]
+    badges = [
+        one.get("class")
+        for name, one in page.tags
+        if "badge" in (one.get("class") or "")
+    ]
     assert "placeholder judge" in page.text
-    assert "trusted" not in page.text.replace("not trusted", "").replace("untrusted", "")
+    assert "trusted" not in page.text.replace("not trusted", "").replace(
+        "untrusted", ""
+    )
     assert "badge INCONCLUSIVE" in badges
 
 
@@ -255,10 +335,14 @@ STATES: tuple[State, ...] = ("passed", "failed", "error")
 
 
 def many(count: int) -> tuple[Record, ...]:
-    return tuple(ended(number, "en", STATES[number % 3]) for number in range(1, count + 1))
+    return tuple(
+        ended(number, "en", STATES[number % 3]) for number in range(1, count + 1)
+    )
 
 
-def test_a_page_lists_what_matters_of_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_lists_what_matters_of_a_large_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Up to a limit all; above it flips, ungraded, misses and others, so many of each."""
     monkeypatch.setattr(html, "MAX_LISTED", 30)
     monkeypatch.setattr(html, "DRAWN", 4)
@@ -266,7 +350,9 @@ def test_a_page_lists_what_matters_of_a_large_run(monkeypatch: pytest.MonkeyPatc
     assert len(listed(made)) == 30
     assert "Items that matter" not in html.render(made)
     records = many(33)
-    flips = tuple(Change(key=one.key, flip="broke", grade="CORRECT") for one in records[1:9:3])
+    flips = tuple(
+        Change(key=one.key, flip="broke", grade="CORRECT") for one in records[1:9:3]
+    )
     compared = Comparison(model="old", judge="judge", sha256="ab", changes=flips)
     made = report(records, comparison=compared)
     found = listed(made)

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.statistics.intervals import UNDEFINED, Estimate, number
-from reports.plugin.finish import ci_lines, ci_link
-from reports.render import console, markdown, words, writer
-from reports.render.console import LIMIT, annotations
-from reports.run import clean
-from reports.run.evidence import Change, Comparison
-from reports.run.report import Decision, GateResult, Report
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
+from qagate.reports.plugin.finish import ci_lines, ci_link
+from qagate.reports.render import console, markdown, words, writer
+from qagate.reports.render.console import LIMIT, annotations
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import Change, Comparison
+from qagate.reports.run.report import Decision, GateResult, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
@@ -41,19 +41,25 @@ def test_the_verdict_comes_first() -> None:
 def test_no_measure_stands_without_its_interval() -> None:
     """One item is an item; a row keeps its columns where names hold pipes and line ends."""
     span = Estimate(value=0.5, low=0.25, high=0.75, n=1)
-    one = replace(part("graded", (record(1),), {}), measures={"correct": span, "f_score": span})
+    one = replace(
+        part("graded", (record(1),), {}), measures={"correct": span, "f_score": span}
+    )
     text = markdown.render(replace(report(), slices=(one,)))
     assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
     assert "1 item planned" in text
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
     text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
-    table = text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
+    table = (
+        text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
+    )
     lines = [line for line in table if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
 
 
 @tabled("files", "shown")
-def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown: str) -> None:
+def test_recorded_answers_are_named_by_their_file(
+    files: tuple[str, ...], shown: str
+) -> None:
     """Two models' recorded answers can be told apart, where a run reads one file."""
     slices = {f"s:{number}": {"file": file} for number, file in enumerate(files)}
     made = report(model="recorded", provenance={"slices": slices} if files else {})
@@ -65,9 +71,22 @@ def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_text_stays_in_its_span(hostile: str) -> None:
     """With the code spans taken out, nothing of a model's text is left."""
-    items = (record(1, outcome="failed", grade="INCORRECT", question=hostile, answer=hostile),)
+    items = (
+        record(
+            1, outcome="failed", grade="INCORRECT", question=hostile, answer=hostile
+        ),
+    )
     text = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", markdown.render(report(items)))
-    for word in ("<script", "<img", "@everyone", "Fixes", "x.invalid", "CNRY", "owned", "long"):
+    for word in (
+        "<script",
+        "<img",
+        "@everyone",
+        "Fixes",
+        "x.invalid",
+        "CNRY",
+        "owned",
+        "long",
+    ):
         assert word not in text
     assert len(text.splitlines()) < 40
 
@@ -76,7 +95,9 @@ def test_the_summary_fits_a_comment_however_large_the_run() -> None:
     """Below 60,000 bytes, cut at a line end, and said; however long answers are."""
     gates = tuple(gate("FAIL", reason="я" * 5000) for _ in range(300))
     wide = tuple(
-        record(n, dataset=f"d{n}", outcome="failed", question="😀" * 300, answer="`" * 300)
+        record(
+            n, dataset=f"d{n}", outcome="failed", question="😀" * 300, answer="`" * 300
+        )
         for n in range(200)
     )
     slices = tuple(part("graded", (item,), {"correct": 0.5}) for item in wide)
@@ -101,7 +122,9 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
 def test_what_decides_stands_before_the_first_fold() -> None:
     """2,500 characters decide; three misses a slice, wrong ones before unanswered."""
     gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
-    made = replace(report(), decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)"))
+    made = replace(
+        report(), decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)")
+    )
     above, _, below = markdown.render(made).partition("<details>")
     assert len(above) <= 2500
     assert "### Gates that did not pass" in above
@@ -127,16 +150,27 @@ def test_figures_have_words() -> None:
     )
     assert number(None) == number(float("nan")) == "undefined"
     assert number(-0.0) == number(-1e-12) == "0.000"
-    assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == ["0.005", "0.00412", "0.0000731"]
+    assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == [
+        "0.005",
+        "0.00412",
+        "0.0000731",
+    ]
     assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
     assert words.cost(report(cost=float("inf"))) == "unknown"
     assert words.cost(report(cost=1234.5)) == "$1,234.5000"
     assert words.bounds(gate("FAIL", worst=None, best=None)) == "undefined"
     new = [make_record(n, rating=r, outcome="failed") for n, r in enumerate((5, 2, 4))]
-    changes = tuple(Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new))
-    made = report(tuple(new), comparison=Comparison(model="m", judge="j", changes=changes))
+    changes = tuple(
+        Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new)
+    )
+    made = report(
+        tuple(new), comparison=Comparison(model="m", judge="j", changes=changes)
+    )
     assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
-    assert [words.mark(new[0]), words.mark(make_record(1))] == ["rating 5", "not graded"]
+    assert [words.mark(new[0]), words.mark(make_record(1))] == [
+        "rating 5",
+        "not graded",
+    ]
 
 
 def regressed() -> Report:
@@ -159,7 +193,9 @@ def test_the_worst_regressions_come_first_and_are_few() -> None:
 
 
 @tabled("figures", "odds", "signed")
-def test_effect_sizes_have_words(figures: list[float | None], odds: str, signed: str) -> None:
+def test_effect_sizes_have_words(
+    figures: list[float | None], odds: str, signed: str
+) -> None:
     """An end without bound is infinite, and undefined is neither 0 nor NaN."""
     value, low, high = figures
     estimate = Estimate(value=value, low=low, high=high, n=4)
@@ -174,13 +210,17 @@ def test_the_terminal_shows_comparison_and_gates_within_100_columns() -> None:
     for made in (regressed(), full()):
         lines = [*console.comparison(made), *console.gates(made)]
         assert max(map(len, lines)) <= console.WIDTH
-        assert not any("\x1b" in line or "\u202e" in line or "\n" in line for line in lines)
+        assert not any(
+            "\x1b" in line or "\u202e" in line or "\n" in line for line in lines
+        )
     made = run_of(answered("cce"), baseline=run_of(answered("cc", judge="judge-2025")))
     text = markdown.render(made)
     assert "- **facts:en: the judge changed from judge-2025 to judge-2026; " in text
     assert text.index("Another judge") < text.index("Compared with the baseline")
     lines = list(console.comparison(made))
-    assert any(line.startswith("WARNING: facts:en: the judge changed") for line in lines)
+    assert any(
+        line.startswith("WARNING: facts:en: the judge changed") for line in lines
+    )
     assert any("1 new" in line for line in lines)
     assert list(console.comparison(report())) == []
 
@@ -213,12 +253,15 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "tags"), [("PASS", []), ("FAIL", ["failure"]), ("INCONCLUSIVE", ["error"])]
+    ("state", "tags"),
+    [("PASS", []), ("FAIL", ["failure"]), ("INCONCLUSIVE", ["error"])],
 )
 def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
     """FAIL is a failure; INCONCLUSIVE is an error, for its exit code is not 0 either."""
     one = gate(state)  # type: ignore[arg-type]
-    (case,) = parse(report(decision=Decision(gates=(one,), code=0, line=""))).iter("testcase")
+    (case,) = parse(report(decision=Decision(gates=(one,), code=0, line=""))).iter(
+        "testcase"
+    )
     assert [child.tag for child in case] == [*tags, "system-out"]
     out = case.findtext("system-out") or ""
     for word in (state, "95 % interval", ">= 0.35", "worst", "best", one.reason):
@@ -226,7 +269,9 @@ def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
 
 
 @tabled("code", "complete", "tag", "kind")
-def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, kind: str) -> None:
+def test_a_red_run_with_green_gates_is_red(
+    code: int, complete: bool, tag: str, kind: str
+) -> None:
     """An interrupt or an ordinary failing test does not publish as success."""
     decision = replace(report().decision, code=code, line="3 tests failed")
     root = parse(report(decision=decision, complete=complete))
@@ -238,7 +283,9 @@ def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_text_in_xml(text: str) -> None:
     """Reasons and names may quote models and users; the document's shape does not change."""
-    raw = writer.junit(replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,)))
+    raw = writer.junit(
+        replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,))
+    )
     assert "<!" not in raw
     assert len(list(ET.fromstring(raw.encode()).iter("testcase"))) == 1
     assert violations(raw) == []
@@ -246,7 +293,11 @@ def test_hostile_text_stays_text_in_xml(text: str) -> None:
 
 @pytest.mark.parametrize(
     "made",
-    [full(), report(decision=Decision(gates=(), code=6, line="NO")), report(complete=False)],
+    [
+        full(),
+        report(decision=Decision(gates=(), code=6, line="NO")),
+        report(complete=False),
+    ],
     ids=["full", "none", "partial"],
 )
 def test_the_file_is_valid_by_the_schema_of_jenkins_and_gitlab(made: Report) -> None:
@@ -282,17 +333,25 @@ def test_failed_and_undecided_gates_are_annotated() -> None:
     assert "title=FAIL%3A simpleqa%3Aen a%2Cb%3Ac%25%0D%0A%3A%3Aerror%3A%3Ad::" in line
 
 
-def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_gate_is_annotated(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One line at the start of a line, on GitHub alone, ten of each; the run's plain address."""
     for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("CI_JOB_URL", "https://ci.example/7")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    project.dataset("capital", {"en": ["Sofia", "Varna"]}, graded({"en": "correct: {min: 0.9}"}))
-    lines = [line for line in project.run_in_process("qa").outlines if line.startswith("::")]
+    project.dataset(
+        "capital", {"en": ["Sofia", "Varna"]}, graded({"en": "correct: {min: 0.9}"})
+    )
+    lines = [
+        line for line in project.run_in_process("qa").outlines if line.startswith("::")
+    ]
     assert len(lines) == 1
-    assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")
+    assert lines[0].startswith(
+        "::error title=FAIL%3A capital%3Aen correct::correct 0.500"
+    )
     assert project.report()["run"]["link"] == "https://ci.example/7"
     assert "[The whole report](https://ci.example/7)" in project.text("summary.md")
     for odd in ("javascript:alert(1)", "https://a b", "https://a)x](y", "ftp://a"):
@@ -304,7 +363,11 @@ def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.Monkey
     made = gated(*[gate("FAIL")] * 15, *[gate("INCONCLUSIVE")] * 3)
     assert len(list(annotations(made))) == LIMIT + 3
     server, link = "https://github.com", "https://gitlab.com/a/-/jobs/1"
-    github = {"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
+    github = {
+        "GITHUB_SERVER_URL": server,
+        "GITHUB_REPOSITORY": "a/b",
+        "GITHUB_RUN_ID": "7",
+    }
     assert ci_link(github) == {"link": "https://github.com/a/b/actions/runs/7"}
     assert ci_link({"CI_JOB_URL": link}) == {"link": link}
     assert ci_link({**github, "GITHUB_RUN_ID": ""}) == {}

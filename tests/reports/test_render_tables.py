@@ -16,23 +16,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from cases.review.sheet import csv_twin
-from evaluators import output
-from evaluators import text as plain
-from evaluators.core import Vote
-from evaluators.kinds import kind_of
-from evaluators.statistics.betting import DECISIVE
-from evaluators.statistics.intervals import Estimate, wilson
-from reports.commands.build import error_sheet
-from reports.render import html, views, words, writer
-from reports.render.views import draw, growth, plot, reach_of
-from reports.run import clean
-from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
-from reports.run.record import Record, safe
-from reports.run.report import Decision, GateResult, GateState, Report
-from reports.run.report_folder import GRADED_NAME
-from reports.verdict.promoted import BASELINES
+from qagate.cases.dataset import Threshold
+from qagate.cases.review.sheet import csv_twin
+from qagate.evaluators import output
+from qagate.evaluators import text as plain
+from qagate.evaluators.core import Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.betting import DECISIVE
+from qagate.evaluators.statistics.intervals import Estimate, wilson
+from qagate.reports.commands.build import error_sheet
+from qagate.reports.render import html, views, words, writer
+from qagate.reports.render.views import draw, growth, plot, reach_of
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
+from qagate.reports.run.record import Record, safe
+from qagate.reports.run.report import Decision, GateResult, GateState, Report
+from qagate.reports.run.report_folder import GRADED_NAME
+from qagate.reports.verdict.promoted import BASELINES
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.projects import ROOT
@@ -65,7 +65,9 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
 
 
 def results_of(text: str) -> str:
-    return "".join(writer.results(report((record(answer=text, metadata={"note": text}),))))
+    return "".join(
+        writer.results(report((record(answer=text, metadata={"note": text}),)))
+    )
 
 
 def letters_of(text: str) -> str:
@@ -74,7 +76,9 @@ def letters_of(text: str) -> str:
 
 
 def sheet_of(text: str) -> str:
-    return csv_twin(sheet(sheet_item("a", fields={text or "-": text}, edit=text), reviewer=text))
+    return csv_twin(
+        sheet(sheet_item("a", fields={text or "-": text}, edit=text), reviewer=text)
+    )
 
 
 def errors_of(text: str) -> str:
@@ -90,9 +94,13 @@ FORMULA = re.compile(r"\s*[=+@＝＋＠－-]")
 
 
 @pytest.mark.parametrize("write", WRITERS)
-@given(text=st.text("a=+@-＝;,\t\n\r \"'\u202e", max_size=12) | st.sampled_from(HOSTILE))
+@given(
+    text=st.text("a=+@-＝;,\t\n\r \"'\u202e", max_size=12) | st.sampled_from(HOSTILE)
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_cell_is_a_formula_by_any_separator(write: Callable[[str], str], text: str) -> None:
+def test_no_cell_is_a_formula_by_any_separator(
+    write: Callable[[str], str], text: str
+) -> None:
     """Read with commas, semicolons or tabs, with quotes or without, no cell begins a formula."""
     written = write(text).removeprefix("\ufeff")
     assert all(line.startswith('"') for line in written.splitlines()[:1])
@@ -121,9 +129,11 @@ def test_graded_files_have_letters_by_row() -> None:
     assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
     names = set(writer.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
-    modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
+    modules = list((ROOT / "qagate").rglob("*.py"))
     texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
-    assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
+    assert [name for name, text in texts.items() if "csv.writer(" in text] == [
+        "output.py"
+    ]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
     assert users == {"output.py", "writer.py", "sheet.py", "build.py"}
@@ -132,17 +142,28 @@ def test_graded_files_have_letters_by_row() -> None:
 def named(*names: tuple[str, str]) -> Report:
     """Return a report with a graded slice for each dataset and language."""
     items = tuple(record(i, dataset=d, language=c) for i, (d, c) in enumerate(names, 1))
-    return report(items, slices=tuple(part("graded", (item,), {"correct": 1.0}) for item in items))
+    return report(
+        items, slices=tuple(part("graded", (item,), {"correct": 1.0}) for item in items)
+    )
 
 
-@pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
+@pytest.mark.parametrize(
+    "name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"]
+)
 def test_file_names_are_safe(name: str) -> None:
     """No path, no hidden file, no other script; one for each slice on every file system."""
     (file,) = writer.graded(named((name, "en")))
     assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
     files = writer.graded(
-        named((name, "c"), ("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
+        named(
+            (name, "c"),
+            ("a-b", "c"),
+            ("a", "b-c"),
+            ("A", "B-C"),
+            ("имя", "en"),
+            ("име", "en"),
+        )
     )
     assert len({one.casefold() for one in files}) == 6
     assert all(GRADED_NAME.fullmatch(one) for one in files)
@@ -196,16 +217,24 @@ DIRTY: tuple[Mapping[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("changes", DIRTY)
-def test_a_record_is_made_safe_wherever_a_key_stands(changes: Mapping[str, Any]) -> None:
+def test_a_record_is_made_safe_wherever_a_key_stands(
+    changes: Mapping[str, Any],
+) -> None:
     """Texts, names and nested values are masked once; all else is as it was."""
     made = safe(record(**changes))
     assert KEY not in repr(made)
     assert clean.MASK in repr(made)
-    assert (made.row, made.grade, made.cost) == (record().row, record().grade, record().cost)
+    assert (made.row, made.grade, made.cost) == (
+        record().row,
+        record().grade,
+        record().cost,
+    )
     assert clean.masked(made) is made
 
 
-@pytest.mark.parametrize("unit", ["eyJ", "sk-", "bearer ", "_", "api_key=", "##a", " ", "`"])
+@pytest.mark.parametrize(
+    "unit", ["eyJ", "sk-", "bearer ", "_", "api_key=", "##a", " ", "`"]
+)
 def test_a_flood_of_beginnings_is_read_in_one_pass(unit: str) -> None:
     """Half a million characters that nearly match come to an end: no pattern backtracks."""
     assert len(clean.span(unit * (500_000 // len(unit)))) < 700
@@ -238,7 +267,9 @@ def test_one_line_stays_one_line_and_no_command(text: str) -> None:
     assert "\x1b" not in line
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\n", "＝", "﹣", "  =", "\xa0@"])
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\n", "＝", "﹣", "  =", "\xa0@"]
+)
 def test_formula_cells_get_an_apostrophe(start: str) -> None:
     """Also full-width and small forms, and behind white space that a spreadsheet drops."""
     assert output.cell(f"{start}1+2").startswith("'")
@@ -269,7 +300,9 @@ def test_prose_has_no_live_markup(text: str) -> None:
 def test_no_formula_starts_with_a_letter_or_digit() -> None:
     """What NFKC makes of any alphanumeric character is no sign that a spreadsheet obeys."""
     every = filter(str.isalnum, map(chr, range(sys.maxunicode + 1)))
-    assert not [one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")]
+    assert not [
+        one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")
+    ]
     assert output.cell("3 = 3") == "3 = 3"
 
 
@@ -286,14 +319,31 @@ def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
         (share("PASS", 37, 60, min=0.55), "would fail with 5 fewer right answers"),
         (share("PASS", 33, 60, min=0.55), "would fail with 1 fewer right answer"),
         (share("FAIL", 30, 60, min=0.55), "would pass with 3 more right answers"),
-        (share("PASS", 16, 60, measure="incorrect", max=0.35), "would fail with 6 more such items"),
-        (share("FAIL", 22, 60, measure="incorrect", max=0.35), "would pass with 1 fewer such item"),
-        (share("PASS", 0, 60, measure="incorrect", max=0.0), "would fail with 1 more such item"),
+        (
+            share("PASS", 16, 60, measure="incorrect", max=0.35),
+            "would fail with 6 more such items",
+        ),
+        (
+            share("FAIL", 22, 60, measure="incorrect", max=0.35),
+            "would pass with 1 fewer such item",
+        ),
+        (
+            share("PASS", 0, 60, measure="incorrect", max=0.0),
+            "would fail with 1 more such item",
+        ),
         (share("INCONCLUSIVE", 37, 60, min=0.55), ""),
         (share("PASS", 37, 60, min=0.55, max=0.9), ""),
         (share("PASS", 37, 60, min=0.3, evidence="confident"), ""),
         (gate("PASS"), ""),
-        (gate("PASS", threshold=Threshold(measure="f_score", min=0.3), worst=0.6, best=0.6), ""),
+        (
+            gate(
+                "PASS",
+                threshold=Threshold(measure="f_score", min=0.3),
+                worst=0.6,
+                best=0.6,
+            ),
+            "",
+        ),
     ],
 )
 def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -> None:
@@ -305,7 +355,11 @@ def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -
 def test_one_item_less_than_named_does_not_turn_a_gate(count: int) -> None:
     """The number is the smallest: checked by counting, on both sides of the bar."""
     passes = count / 60 >= 0.55
-    step = int(views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()[3])
+    step = int(
+        views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()[
+            3
+        ]
+    )
     turned = count - step if passes else count + step
     assert (turned / 60 >= 0.55) != passes
     before = turned + 1 if passes else turned - 1
@@ -318,7 +372,9 @@ def test_the_nearest_gate_is_named_where_all_pass() -> None:
     assert views.nearest([far, near]) is near
     assert views.nearest([far, share("FAIL", 1, 10, min=0.7)]) is None
     assert views.nearest([gate("PASS", worst=None)]) is None
-    rows = views.gate_rows([gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")])
+    rows = views.gate_rows(
+        [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
+    )
     assert [(name, len(found)) for name, found in rows.items()] == [
         ("simpleqa:pl", 2),
         ("simpleqa:en", 1),
@@ -332,9 +388,23 @@ def test_a_bar_is_filled_by_its_parts() -> None:
         ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
         ("stopped", 0),
     ]  # fmt: skip
-    bar = re.compile(r'<rect class="(\w+)" x="([\d.]+)" y="0" width="([\d.]+)" height="14"/>')
-    drawn = [(tone, float(x), float(width)) for tone, x, width in bar.findall(html.render(run))]
-    tones = ["right", "wrong", "ungraded", "ungraded", "right", "silent", "wrong", "ungraded"]
+    bar = re.compile(
+        r'<rect class="(\w+)" x="([\d.]+)" y="0" width="([\d.]+)" height="14"/>'
+    )
+    drawn = [
+        (tone, float(x), float(width))
+        for tone, x, width in bar.findall(html.render(run))
+    ]
+    tones = [
+        "right",
+        "wrong",
+        "ungraded",
+        "ungraded",
+        "right",
+        "silent",
+        "wrong",
+        "ungraded",
+    ]
     assert [tone for tone, _, _ in drawn] == tones
     assert [sum(width for *_, width in one) for one in (drawn[:4], drawn[4:])] == [
         pytest.approx(300, abs=0.2)
@@ -357,13 +427,20 @@ def test_every_kind_has_its_words_and_columns() -> None:
     known = (facts_dataset(declared, name="eba"),)
     for datasets, wrong in (((), 0), (known, 5)):
         page = html.render(replace(full(5), datasets=datasets))
-        columns = re.findall(r'<rect class="(\w+)"[^>]* width="18" height="([\d.]+)"/>', page)
+        columns = re.findall(
+            r'<rect class="(\w+)"[^>]* width="18" height="([\d.]+)"/>', page
+        )
         assert columns == [
-            ("wrong" if rating <= wrong else "right", str(round(60 * rating**2 / 100, 2)))
+            (
+                "wrong" if rating <= wrong else "right",
+                str(round(60 * rating**2 / 100, 2)),
+            )
             for rating in range(1, 11)
         ]
     cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
-    grades, rows = views.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
+    grades, rows = views.matrix(
+        ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells
+    )
     assert grades == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
     declared = graded_slice(kind=kind_of("rated"), pass_bar=7)
@@ -376,7 +453,8 @@ def test_figures_times_and_names_are_short() -> None:
     assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
     assert views.date(None) == "unknown"
     assert (
-        views.exit_meaning(Decision(gates=(), code=77, line="")) == "as pytest or a plugin has it"
+        views.exit_meaning(Decision(gates=(), code=77, line=""))
+        == "as pytest or a plugin has it"
     )
     shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
     assert shown == ["0.003", "0.000", "0.500", "undefined", "undefined"]
@@ -398,7 +476,10 @@ def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
     assert views.headline(line, gates) == "1 of 1 gates failed; 2 failures"
     said = "3 of 3 gates passed; 3 missed"
     assert views.headline("GATES PASS (3 of 3): exit 0; 3 missed", []) == said
-    assert views.headline("GATES INCONCLUSIVE (1 of 3): exit 6", []) == "1 of 3 gates undecided"
+    assert (
+        views.headline("GATES INCONCLUSIVE (1 of 3): exit 6", [])
+        == "1 of 3 gates undecided"
+    )
     for other in ("NOTHING GRADED: exit 4; refused", "NO GATES: exit 6; 3 selected"):
         assert views.headline(other, []) == other
 
@@ -407,19 +488,30 @@ def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
     (0, "PASS", ""), (6, "INCONCLUSIVE", ""), (1, "FAIL", ""),
     (1, "PASS", "something failed that is not an item's miss"),
 ])  # fmt: skip
-def test_an_exit_code_is_explained_at_need(code: int, gates: GateState, said: str) -> None:
+def test_an_exit_code_is_explained_at_need(
+    code: int, gates: GateState, said: str
+) -> None:
     """A failing gate says exit 1 itself; with passing gates the page says what it was."""
-    assert views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
+    assert (
+        views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
+    )
 
 
 def test_a_gate_is_drawn_on_its_own_axis() -> None:
     """A rate from 0 to 1, ratings from 1 to 10, a drop around zero; the unknown is not drawn."""
-    drawn = plot(gate("FAIL", threshold=Threshold(measure="correct", min=0.35, max=0.9)))
+    drawn = plot(
+        gate("FAIL", threshold=Threshold(measure="correct", min=0.35, max=0.9))
+    )
     assert (drawn.start, drawn.end, drawn.value, drawn.bars) == (0, 1, 21, (35, 90))
     assert (drawn.low, drawn.high, drawn.worst, drawn.best) == (10, 32, 15, 25)
     assert drawn.zero is None
     rated = plot(
-        gate("PASS", threshold=Threshold(measure="mean_rating", min=5.5), worst=None, best=11.0)
+        gate(
+            "PASS",
+            threshold=Threshold(measure="mean_rating", min=5.5),
+            worst=None,
+            best=11.0,
+        )
     )
     assert (rated.start, rated.end, rated.bars, rated.worst) == (1, 10, (50,), None)
     assert rated.best == 100
@@ -449,7 +541,14 @@ def test_the_evidence_of_people_is_two_lines() -> None:
     )
     nothing = Estimate(value=None, low=None, high=None, n=0)
     trail = AuditTrail(
-        pairs=99, alike=0, looked=40, open=0, next=0, judged=nothing, corrected=nothing, steps=steps
+        pairs=99,
+        alike=0,
+        looked=40,
+        open=0,
+        next=0,
+        judged=nothing,
+        corrected=nothing,
+        steps=steps,
     )
     drawn = growth(trail)
     assert drawn["enough"] == 4

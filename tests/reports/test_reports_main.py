@@ -10,16 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Threshold
-from evaluators.command_line import PROGRAMS
-from evaluators.core import UsageError
-from reports.__main__ import main
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.run.run_json import load_report
-from reports.verdict.promoted import BASELINES, find_run, with_trend
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.core import UsageError
+from qagate.reports.__main__ import main
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
+from qagate.reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.support.fixtures import Captured, Patch
-from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.projects import MODULE, ROOT, Project
 from tests.support.recorded import fill
 from tests.support.samples import rendered
@@ -52,9 +58,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a data set, a ledger, a run and criteria."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "facts" / "empty").mkdir(parents=True)
-    (folder / "facts" / "en.csv").write_text("question,answer\nWho?,Vazov\n", encoding="utf-8")
+    (folder / "facts" / "en.csv").write_text(
+        "question,answer\nWho?,Vazov\n", encoding="utf-8"
+    )
     (folder / "empty.yaml").write_text("", encoding="utf-8")
-    (folder / "criteria.yaml").write_text("- {name: c, question: q}\n", encoding="utf-8")
+    (folder / "criteria.yaml").write_text(
+        "- {name: c, question: q}\n", encoding="utf-8"
+    )
     fill(folder / "l", 1)
     written(run_of(answered("ccccc")), folder / "run")
     return folder
@@ -73,11 +83,15 @@ def test_wrong_words_are_one_line_and_exit_4(
     assert (found.err.count("\n"), found.out) == (1, "")
 
 
-def test_render_writes_the_same_bytes(old: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_render_writes_the_same_bytes(
+    old: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """All files into another folder, or those of the formats named in place, next to the run."""
     assert main(["render", str(old / "run.json"), "--to", str(tmp_path / "again")]) == 0
     before = {path.name: path.read_bytes() for path in old.iterdir()}
-    assert before == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+    assert before == {
+        path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()
+    }
     for path in old.glob("*"):
         if path.name not in ("run.json", "records.jsonl"):
             path.unlink()
@@ -85,14 +99,23 @@ def test_render_writes_the_same_bytes(old: Path, tmp_path: Path, capsys: Capture
     assert main(["render", str(old), "--format", "md, junit"]) == 0
     shown = [Path(line).name for line in capsys.readouterr().out.splitlines()]
     assert shown == ["summary.md", "gates.xml"]
-    assert {path.name for path in old.iterdir()} == {*shown, "run.json", "records.jsonl"}
+    assert {path.name for path in old.iterdir()} == {
+        *shown,
+        "run.json",
+        "records.jsonl",
+    }
 
 
-def test_compare_prints_what_broke(old: Path, new: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_compare_prints_what_broke(
+    old: Path, new: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """Exit 0 although the new run is worse: comparing is not gating. Nothing in common is 4."""
     assert main(["compare", str(old), str(new), "--to", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
-    assert "facts:en            200      0     30  -0.150 [-0.206, -0.107]    < 0.001" in text
+    assert (
+        "facts:en            200      0     30  -0.150 [-0.206, -0.107]    < 0.001"
+        in text
+    )
     assert "facts-en-i0: Question 0?" in text
     assert "and 20 more" in text
     assert max(map(len, text.splitlines()[:-1])) <= 100
@@ -103,16 +126,22 @@ def test_compare_prints_what_broke(old: Path, new: Path, tmp_path: Path, capsys:
 
 
 @tabled("text", "code")
-def test_gate_decides_as_a_run(text: str, code: int, old: Path, new: Path, tmp_path: Path) -> None:
+def test_gate_decides_as_a_run(
+    text: str, code: int, old: Path, new: Path, tmp_path: Path
+) -> None:
     """New thresholds on recorded outcomes, drop gates against a baseline named now."""
     gates = gates_file(tmp_path, text)
     assert main(["gate", str(new), "--gates", gates, f"--baseline={old}"]) == code
 
 
-def test_gate_prints_why_and_writes(new: Path, tmp_path: Path, capsys: Captured, old: Path) -> None:
+def test_gate_prints_why_and_writes(
+    new: Path, tmp_path: Path, capsys: Captured, old: Path
+) -> None:
     """The gate table, the report's place, the exit code's line; what cannot be written is 3."""
     gates = gates_file(tmp_path, "facts: {en: {correct: {min: 0.9}}}")
-    assert main(["gate", str(new), "--gates", gates, "--to", str(tmp_path / "out")]) == 1
+    assert (
+        main(["gate", str(new), "--gates", gates, "--to", str(tmp_path / "out")]) == 1
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["FAIL", "facts:en", "correct", "0.850"]
     assert lines[0].endswith(", bar >= 0.9")
@@ -126,9 +155,13 @@ def test_gate_prints_why_and_writes(new: Path, tmp_path: Path, capsys: Captured,
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_its_own_baseline_is_found_or_asked(old: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_its_own_baseline_is_found_or_asked(
+    old: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """A run that was compared is never decided on without: its drop gate would be gone."""
-    made = run_of(worse(), facts_dataset(graded_slice("en", DROP)), baseline=load_report(old))
+    made = run_of(
+        worse(), facts_dataset(graded_slice("en", DROP)), baseline=load_report(old)
+    )
     run = written(made, tmp_path / "run")
     assert main(["gate", str(run)]) == 4
     assert "say where with --baseline=RUN" in capsys.readouterr().err
@@ -142,10 +175,14 @@ def test_its_own_baseline_is_found_or_asked(old: Path, tmp_path: Path, capsys: C
     assert "is no longer what the run was compared with" in capsys.readouterr().err
 
 
-def test_merge_writes_the_whole_and_ends_as_it_would(tmp_path: Path, capsys: Captured) -> None:
+def test_merge_writes_the_whole_and_ends_as_it_would(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Two shards of a language each; the counts sum; others are refused."""
     made = (shard("en", "ccc"), shard("bg", "cii"), shard("en", "ccc", model="other"))
-    *folders, other = (str(written(one, tmp_path / str(n))) for n, one in enumerate(made))
+    *folders, other = (
+        str(written(one, tmp_path / str(n))) for n, one in enumerate(made)
+    )
     assert main(["merge", *folders, "--to", str(tmp_path / "out")]) == 1
     assert "GATES FAIL (1 of 2 failed)" in capsys.readouterr().out
     assert load_report(tmp_path / "out").counts.planned == 6
@@ -155,20 +192,28 @@ def test_merge_writes_the_whole_and_ends_as_it_would(tmp_path: Path, capsys: Cap
 
 
 def shard(language: str, letters: str, model: str = "openai:new") -> Report:
-    return run_of(answered(letters, language), facts_dataset(graded_slice(language)), model=model)
+    return run_of(
+        answered(letters, language), facts_dataset(graded_slice(language)), model=model
+    )
 
 
-def test_shards_of_two_baselines_need_to_say(old: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_shards_of_two_baselines_need_to_say(
+    old: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """The error names both."""
     runs = []
     for name in ("a", "b"):
         run = written(run_of(answered("c")), tmp_path / name)
         block = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        (run / "run.json").write_text(json.dumps({**block, "baseline": name}), encoding="utf-8")
+        (run / "run.json").write_text(
+            json.dumps({**block, "baseline": name}), encoding="utf-8"
+        )
         runs.append(str(run))
     assert main(["merge", *runs, "--to", str(tmp_path / "out")]) == 4
     assert "compared with a and b; say which" in capsys.readouterr().err
-    assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
+    assert (
+        main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
+    )
     assert "this run lacks 100% of facts:en's items" in capsys.readouterr().out
 
 
@@ -176,7 +221,11 @@ def test_the_module_runs_in_any_locale(old: Path) -> None:
     """What the terminal cannot show is escaped, and the exit code is the process's (F25)."""
     words = [sys.executable, "-m", "reports", "gate", str(old)]
     done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, check=False, env={"PYTHONIOENCODING": "ascii"}
+        words,
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        env={"PYTHONIOENCODING": "ascii"},
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"GATES PASS (1 of 1): exit 0" in done.stdout
@@ -196,14 +245,19 @@ def began(report: Report, started: str) -> Report:
 
 def test_an_item_without_calls_says_why(home: Path, capsys: Captured) -> None:
     """A recorded answer needed none; a failed call left none."""
-    for letter, said in (("c", "No model was asked"), ("e", "No reply is kept: the call failed")):
+    for letter, said in (
+        ("c", "No model was asked"),
+        ("e", "No reply is kept: the call failed"),
+    ):
         written(run_of(answered(letter)), home / "reports" / "out")
         assert main(["show", "i0"]) == 0
         assert said in capsys.readouterr().out
 
 
 @tabled("given", "said")
-def test_none_kept_is_one_line(home: Path, given: list[str], said: str, capsys: Captured) -> None:
+def test_none_kept_is_one_line(
+    home: Path, given: list[str], said: str, capsys: Captured
+) -> None:
     """Exit 4, and nothing is written over."""
     main(["promote", "v1"])
     written(run_of(answered("i" * 40)), home / "failed")
@@ -212,7 +266,9 @@ def test_none_kept_is_one_line(home: Path, given: list[str], said: str, capsys: 
     assert [path.name for path in (home / BASELINES).iterdir()] == ["v1"]
 
 
-def test_the_list_names_every_run_and_what_cannot_be_read(home: Path, capsys: Captured) -> None:
+def test_the_list_names_every_run_and_what_cannot_be_read(
+    home: Path, capsys: Captured
+) -> None:
     """By name, then the last one, a broken one with its reason; an empty list has the commands."""
     main(["promote", "v1"])
     broken = home / BASELINES / "v0"
@@ -232,9 +288,15 @@ def test_the_list_names_every_run_and_what_cannot_be_read(home: Path, capsys: Ca
 def test_the_trend_is_in_order_and_says_what_else_changed(home: Path) -> None:
     """Oldest first by when the runs began; other data, rubric or judge are named."""
     now = run_of(answered("c" * 30 + "i" * 10))
-    for name, letters, started in (("b", "ci", "2026-01-01"), ("a", "cc", "2026-02-01")):
+    for name, letters, started in (
+        ("b", "ci", "2026-01-01"),
+        ("a", "cc", "2026-02-01"),
+    ):
         made = began(run_of(answered(letters * 20)), started)
-        written(replace(made, judge="other") if name == "a" else made, home / BASELINES / name)
+        written(
+            replace(made, judge="other") if name == "a" else made,
+            home / BASELINES / name,
+        )
     shown = with_trend(now, home)
     assert [point.name for point in shown.trend] == ["b", "a"]
     older, newer = (point.slices["facts:en"] for point in shown.trend)
@@ -252,7 +314,9 @@ def test_a_trend_is_read_back_and_drawn(home: Path) -> None:
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Over the promoted runs" in page
     assert page.count('class="whisker" d="M') >= 2
-    assert "Over the promoted runs" not in rendered(run_of(answered("c")))["report.html"]
+    assert (
+        "Over the promoted runs" not in rendered(run_of(answered("c")))["report.html"]
+    )
     folder = written(run_of(answered("c")), home / BASELINES / "v1")
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     del run["slices"][0]["counts"]
@@ -268,12 +332,16 @@ def test_a_name_never_leads_out_of_the_folder(home: Path, capsys: Captured) -> N
     with pytest.raises(UsageError, match="no such path, and no run was promoted"):
         find_run("v9", home)
     assert main(["promote", "v1"]) == 0
-    assert "reports/baselines/v1: PASS, 40 items; --baseline=v1" in capsys.readouterr().out
+    assert (
+        "reports/baselines/v1: PASS, 40 items; --baseline=v1" in capsys.readouterr().out
+    )
     written(run_of(answered("i" * 40)), home / "reports" / "out")
     assert load_report(find_run("v1", home)).counts.passed == 40
     assert main(["compare", "v1", "reports/out"]) == 0
     assert "facts:en             40      0     40" in capsys.readouterr().out
-    assert [main(one) for one in (["show", "i1", "v1"], ["review", "v1", "--to=form"])] == [0, 0]
+    assert [
+        main(one) for one in (["show", "i1", "v1"], ["review", "v1", "--to=form"])
+    ] == [0, 0]
     assert main(["promote", "v1", "reports/out", "--replace", "--anyway"]) == 0
     assert load_report(find_run("v1", home)).counts.passed == 0
     (home / "v1").mkdir()
@@ -298,29 +366,48 @@ PARROT: str = kept(__file__, "parrot")
 
 
 @pytest.mark.untraced
-def test_a_promoted_run_is_small_and_as_the_whole(project: Project, capsys: Captured) -> None:
+def test_a_promoted_run_is_small_and_as_the_whole(
+    project: Project, capsys: Captured
+) -> None:
     """Of 360 bundled items with answers and reasons at most 200 kB stay; no verdict differs."""
     for language in LANGUAGES:
-        text = (ROOT / "cases" / "simpleqa" / f"{language}.csv").read_text(encoding="utf-8")
-        project.write(f"qa/facts/{language}.csv", "".join(text.splitlines(keepends=True)[:73]))
+        text = (ROOT / "cases" / "simpleqa" / f"{language}.csv").read_text(
+            encoding="utf-8"
+        )
+        project.write(
+            f"qa/facts/{language}.csv", "".join(text.splitlines(keepends=True)[:73])
+        )
     listed = "".join(f"  {one}: {{file: {one}.csv}}\n" for one in LANGUAGES)
     gates = "{correct: {min: 0.5}, drop: {max: 0.05}}"
-    yaml = (
-        f"kind: graded\nrubric: simpleqa\njudge: unmeasured\ngates: {gates}\nlanguages:\n{listed}"
-    )
+    declared = "kind: graded\nrubric: simpleqa\njudge: unmeasured\n"
+    yaml = f"{declared}gates: {gates}\nlanguages:\n{listed}"
     project.write("qa/facts/dataset.yaml", yaml)
     project.write("qa/facts/test_facts.py", MODULE.format(name="facts"))
     project.write("parrot.py", PARROT)
     asked = ("qa", "--judge", "python:parrot:Wordy", "--report-dir")
-    assert project.run_in_process(*asked, "old", "--model", "python:parrot:old").ret == 0
-    assert project.run_in_process(*asked, "new", "--model", "python:parrot:new").ret == 0
-    assert main(["promote", "small", "old"]) == main(["promote", "whole", "old", "--whole"]) == 0
+    assert (
+        project.run_in_process(*asked, "old", "--model", "python:parrot:old").ret == 0
+    )
+    assert (
+        project.run_in_process(*asked, "new", "--model", "python:parrot:new").ret == 0
+    )
+    assert (
+        main(["promote", "small", "old"])
+        == main(["promote", "whole", "old", "--whole"])
+        == 0
+    )
     small, whole = (project.path / BASELINES / name for name in ("small", "whole"))
-    assert sorted(path.name for path in small.iterdir()) == ["records.jsonl.gz", "run.json"]
+    assert sorted(path.name for path in small.iterdir()) == [
+        "records.jsonl.gz",
+        "run.json",
+    ]
     assert {"report.html", "records.jsonl", "transcripts.jsonl.gz"} <= {
         path.name for path in whole.iterdir()
     }
-    assert (load_report(small), load_report(small).counts.planned) == (load_report(whole), 360)
+    assert (load_report(small), load_report(small).counts.planned) == (
+        load_report(whole),
+        360,
+    )
     assert sum(path.stat().st_size for path in small.iterdir()) <= 200_000
     shown = []
     for command in (["compare", "{}", "new"], ["gate", "new", "--baseline={}"]):
@@ -342,7 +429,9 @@ def test_a_promoted_run_is_small_and_as_the_whole(project: Project, capsys: Capt
         (gzip.compress(b"{}\n", mtime=0), "altered since run.json was written"),
     ],
 )
-def test_foreign_runs_are_refused(home: Path, content: bytes, said: str, capsys: Captured) -> None:
+def test_foreign_runs_are_refused(
+    home: Path, content: bytes, said: str, capsys: Captured
+) -> None:
     """A cut, a foreign or another file is exit 4 in one line."""
     main(["promote", "v1"])
     (home / BASELINES / "v1" / "records.jsonl.gz").write_bytes(content)

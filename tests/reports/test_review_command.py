@@ -5,24 +5,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Slice
-from cases.loading import load_cases
-from cases.review.reviews import IssuedItem, load_adjudications, load_issued, save_adjudications
-from cases.review.sheet import SheetItem, texts_in, verdict_question
-from evaluators.core import CORRECT, INCORRECT, Vote
-from evaluators.judges.ensemble import Adjudication
-from evaluators.kinds import kind_of
-from evaluators.ledger import Ledger
-from evaluators.rubric import RUBRICS, load_rubric
-from reports.__main__ import main
-from reports.review import human_review
-from reports.run.report import Report
-from reports.run.run_json import load_report
-from reports.run.transcripts import of_ledger
+from qagate.cases.dataset import Slice
+from qagate.cases.loading import load_cases
+from qagate.cases.review.reviews import (
+    IssuedItem,
+    load_adjudications,
+    load_issued,
+    save_adjudications,
+)
+from qagate.cases.review.sheet import SheetItem, texts_in, verdict_question
+from qagate.evaluators.core import CORRECT, INCORRECT, Vote
+from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.rubric import RUBRICS, load_rubric
+from qagate.reports.__main__ import main
+from qagate.reports.review import human_review
+from qagate.reports.run.report import Report
+from qagate.reports.run.run_json import load_report
+from qagate.reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
 from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
-from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.reviewing import IssuedRun, review, saved
 
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
@@ -57,7 +68,9 @@ def test_what_judges_differ_on_is_picked() -> None:
     assert reasons(run_of(records, judge="a b")) == {"i1": ("judges_differ",)}
     assert reasons(run_of(records, judge="lexical+b")) == {"i1": ("audit_differs",)}
     records = [*answered("icc"), *answered("eem")[1:]]
-    records[3] = replace(records[3], id="i3", key="facts-en-i3", answer="tie", votes=VOTES)
+    records[3] = replace(
+        records[3], id="i3", key="facts-en-i3", answer="tie", votes=VOTES
+    )
     records[4] = replace(records[4], id="i4", key="facts-en-i4")
     made = run_of(records, baseline=run_of(answered("ccc")), judge="a b")
     assert reasons(made) == {"i0": ("flipped",), "i3": ("judges_differ", "no_verdict")}
@@ -84,11 +97,15 @@ def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
     picks = human_review.pick(made, 99)
     assert len(picks) == 6
     assert human_review.at_most(picks, None) == human_review.at_most(picks, 6) == picks
-    assert [one.reasons for one in human_review.at_most(picks, 1)] == [("judges_differ",)]
+    assert [one.reasons for one in human_review.at_most(picks, 1)] == [
+        ("judges_differ",)
+    ]
     three = human_review.at_most(picks, 3)
     assert [one.reasons[0] for one in three] == ["flipped", "flipped", "judges_differ"]
     assert [one.probability for one in three] == [2 / 3, 2 / 3, 1.0]
-    drawn = [[one.id for one in human_review.at_most(picks, 3, seed)] for seed in range(9)]
+    drawn = [
+        [one.id for one in human_review.at_most(picks, 3, seed)] for seed in range(9)
+    ]
     assert any(one != drawn[0] for one in drawn)
 
 
@@ -102,7 +119,12 @@ def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
     assert [one.adjudicated_by for one in read] == ["Ана", "Ана", ""]
     part = graded_slice(kind=kind_of("judged"), thresholds=())
     records = [replace(one, label=CORRECT) for one in answered("cci")]
-    assert human_review.pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
+    assert (
+        human_review.pick(
+            run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99
+        )
+        == ()
+    )
 
 
 def shown(report: Report) -> SheetItem:
@@ -128,7 +150,10 @@ def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
     records = [*answered("icc"), *answered("eeec")[3:]]
     records[1] = replace(records[1], votes=VOTES)
     made = run_of(records, baseline=run_of(answered("cccc")), judge="a b")
-    assert {one for some in reasons(made).values() for one in some} == {"flipped", "judges_differ"}
+    assert {one for some in reasons(made).values() for one in some} == {
+        "flipped",
+        "judges_differ",
+    }
     written(made, tmp_path / "run")
     assert main(["review", str(tmp_path / "run"), "--sample", "0"]) == 0
     for name in ("review.html", "review.csv"):
@@ -142,9 +167,13 @@ def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
 def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> None:
     """A bundled one of this version from its file, another as it was sent; else none is shown."""
     bundled = load_rubric(RUBRICS / "simpleqa.en.yaml")
-    picks = human_review.pick(run_of(answered("c"), facts_dataset(graded_slice(rubric=bundled))), 1)
+    picks = human_review.pick(
+        run_of(answered("c"), facts_dataset(graded_slice(rubric=bundled))), 1
+    )
     assert human_review.rubric_texts(picks, None) == {bundled.version: bundled.system}
-    assert bundled.system[:40] in human_review.issue_picks(tmp_path, picks)[0].read_text("utf-8")
+    assert bundled.system[:40] in human_review.issue_picks(tmp_path, picks)[
+        0
+    ].read_text("utf-8")
     for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
         odd = facts_dataset(graded_slice(rubric=replace(bundled, version=version)))
         picks = human_review.pick(run_of(answered("c"), odd), 1)
@@ -154,14 +183,19 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
     known = [replace(one, calls=records[0].calls) for one in answered("c")]
     picks = human_review.pick(run_of(known, asked), 1)
     with Ledger(tmp_path / "l", read_only=True) as ledger:
-        assert human_review.rubric_texts(picks, of_ledger(ledger)) == {"answer@1#c": LONG}
+        assert human_review.rubric_texts(picks, of_ledger(ledger)) == {
+            "answer@1#c": LONG
+        }
 
 
 def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
     """From the sheet into a comment, for any texts; the file can be read all the same."""
     texts = [text for text in HOSTILE if text.strip() and "sk-" not in text]
     records = answered("c" * len(texts))
-    odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
+    odd = [
+        replace(r, question=text, answer=text)
+        for r, text in zip(records, texts, strict=True)
+    ]
     picks = human_review.pick(run_of(odd), 99)
     human_review.issue_picks(tmp_path, picks)
     items = load_issued(tmp_path / "sheet.json")["items"]
@@ -191,10 +225,15 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
     assert said[human_review.CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
-    assert said[human_review.UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
+    assert said[human_review.UNDECIDED] == [
+        "c: unclear to A",
+        "d: '7' is no verdict on an answer",
+    ]
 
 
-def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:
+def test_the_form_goes_beside_the_run_and_comes_back(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """From a run to adjudications.yaml: agreement is told, conflicts are exit 6 and not written."""
     made = IssuedRun(tmp_path, run(tmp_path / "run", "ccci"), "--sample", "4")
     assert "4 answers to review" in capsys.readouterr().out
@@ -209,20 +248,29 @@ def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Cap
     assert "2 answers seen by more than one: agreement 0.500 [" in out
     assert "  Ana and Ben: kappa 0.000 [-" in out
     assert "2 new verdicts, 2 in" in out
-    assert "conflict, for a third person: facts-en-i1: Ana: CORRECT; Ben: INCORRECT" in out
+    assert (
+        "conflict, for a third person: facts-en-i1: Ana: CORRECT; Ben: INCORRECT" in out
+    )
     names = {found.item: found.name for found in made.kept}
     assert names == {"facts-en-i0": "Ana, Ben", "facts-en-i2": "Ana"}
     assert made.accept(*files, made.back("Cyd", {two: INCORRECT})) == 0
     assert made.accept(made.back("Dan", {one: INCORRECT})) == 6
-    assert "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben" in capsys.readouterr().out
+    assert (
+        "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben"
+        in capsys.readouterr().out
+    )
     assert len(made.kept) == 3
 
 
-def test_names_from_files_cannot_write_on_the_terminal(tmp_path: Path, capsys: Captured) -> None:
+def test_names_from_files_cannot_write_on_the_terminal(
+    tmp_path: Path, capsys: Captured
+) -> None:
     """Escape sequences and CI commands are written out."""
     made = IssuedRun(tmp_path, run(tmp_path / "run"))
     (sheet,) = made.issued["sheets"]
-    file = saved(tmp_path / "a.json", "\x1b[31mAna", {made.items[0]: "UNCLEAR"}, sheet=sheet)
+    file = saved(
+        tmp_path / "a.json", "\x1b[31mAna", {made.items[0]: "UNCLEAR"}, sheet=sheet
+    )
     assert made.accept(file) == 4
     err = capsys.readouterr().err
     assert "'[31mAna' has hidden or odd characters; type it again" in err
@@ -240,25 +288,42 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> Non
     records[0] = replace(records[0], votes=VOTES)
     report = run_of(records, judge="a b")
     picks = human_review.pick(report, 2)
-    given = [Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana") for one in picks]
+    given = [
+        Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana")
+        for one in picks
+    ]
     by_digest = {one.digest: one for one in given}
     (rows,) = human_review.labelled(report, by_digest, picks).values()
     kept = [(row["picked_because"], row["picked_probability"]) for row in rows]
-    assert sorted(kept) == [("judges_differ", "1"), ("sample", "0.4"), ("sample", "0.4")]
+    assert sorted(kept) == [
+        ("judges_differ", "1"),
+        ("sample", "0.4"),
+        ("sample", "0.4"),
+    ]
     (unknown,) = human_review.labelled(report, by_digest).values()
     assert not any("picked_because" in row for row in unknown)
     path, target = written(report, tmp_path / "run"), tmp_path / "adj.yaml"
     save_adjudications(by_digest, target)
-    words = ["review", "--export-judges", str(tmp_path / "out.jsonl"), str(target), str(path)]
+    words = [
+        "review",
+        "--export-judges",
+        str(tmp_path / "out.jsonl"),
+        str(target),
+        str(path),
+    ]
     assert main([*words, "--sample", "2"]) == 0
     out = tmp_path / "out.jsonl"
     assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
-    assert [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] == rows
+    assert [
+        json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()
+    ] == rows
     judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
     cases = load_cases(judged)
     assert {(case.label, case.expected) for case in cases} == {(CORRECT, "Sofia")}
     assert [case.recorded for case in cases] == [one.record.answer for one in picks]
-    assert {case.metadata["label_source"] for case in cases} == {"adjudicated by people"}
+    assert {case.metadata["label_source"] for case in cases} == {
+        "adjudicated by people"
+    }
 
 
 def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
@@ -266,9 +331,15 @@ def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
     records = [*answered("c", "bg"), *answered("c", "en", context="Passage")]
     made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
     path = written(made, tmp_path / "run")
-    digests, target = [one.rpartition("@")[2] for one in ids(path)], tmp_path / "adj.yaml"
+    digests, target = (
+        [one.rpartition("@")[2] for one in ids(path)],
+        tmp_path / "adj.yaml",
+    )
     labels = zip(digests, (CORRECT, "7"), strict=True)
-    given = {one: Adjudication(item="x", digest=one, label=says, name="A") for one, says in labels}
+    given = {
+        one: Adjudication(item="x", digest=one, label=says, name="A")
+        for one, says in labels
+    }
     save_adjudications(given, target)
     out = tmp_path / "out.jsonl"
     assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
@@ -276,14 +347,25 @@ def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
     assert names == ["out.bg.jsonl", "out.en.rated.jsonl"]
     row = json.loads((tmp_path / "out.en.rated.jsonl").read_text(encoding="utf-8"))
     assert (row["context"], row["label"], row["language"]) == ("Passage", "7", "en")
-    read = {key: replace(one, label="YES") for key, one in load_adjudications(target).items()}
+    read = {
+        key: replace(one, label="YES")
+        for key, one in load_adjudications(target).items()
+    }
     assert human_review.labelled(load_report(path), read) == {}
 
 
 def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) -> None:
     """Named now, it takes the place of the run's own."""
     new, old = run(tmp_path / "new", "cci"), run(tmp_path / "old", "ccc")
-    words = ["review", str(new), f"--baseline={old}", "--sample", "0", "--to", str(tmp_path / "to")]
+    words = [
+        "review",
+        str(new),
+        f"--baseline={old}",
+        "--sample",
+        "0",
+        "--to",
+        str(tmp_path / "to"),
+    ]
     assert main(words) == 0
     assert "1  the verdict differs from the baseline's" in capsys.readouterr().out
     assert (tmp_path / "to" / "review.csv").is_file()

@@ -10,9 +10,9 @@ pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Page, expect
 
-from cases.review.sheet import SheetItem, write_sheet
-from reports.__main__ import main
-from reports.review.human_review import load_ratings
+from qagate.cases.review.sheet import SheetItem, write_sheet
+from qagate.reports.__main__ import main
+from qagate.reports.review.human_review import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.figures import some
 from tests.support.fixtures import Captured
@@ -83,7 +83,9 @@ def save(page: Page, path: Path) -> Path:
     return path
 
 
-def test_verdicts_by_the_keyboard_come_back_as_reviews(tab: Tab, tmp_path: Path) -> None:
+def test_verdicts_by_the_keyboard_come_back_as_reviews(
+    tab: Tab, tmp_path: Path
+) -> None:
     """One key a verdict, E to edit, M to comment; the saved file reads back as what was said."""
     page = tab.page
     page.fill("#reviewer", "Ана Петрова")
@@ -129,7 +131,10 @@ def test_the_form_resumes_where_it_was_left(tab: Tab) -> None:
     page.click("#choices button[data-value=BAD_LANGUAGE]")
     page.reload()
     assert page.input_value("#reviewer") == "Іван"
-    assert (page.input_value("#edit"), page.input_value("#comment")) == ("Ці так?", "добра")
+    assert (page.input_value("#edit"), page.input_value("#comment")) == (
+        "Ці так?",
+        "добра",
+    )
     pressed = page.locator("#choices [aria-pressed=true]")
     assert pressed.inner_text().startswith("Моўныя памылкі")
     press(tab, "b")
@@ -155,9 +160,16 @@ def test_the_form_speaks_the_items_language(tab: Tab) -> None:
 
 @pytest.mark.parametrize(
     ("key", "code", "verdict"),
-    [("н", "KeyY", "YES"), ("n", "KeyN", "NO"), ("Y", "KeyZ", "YES"), ("ф", "KeyQ", "")],
+    [
+        ("н", "KeyY", "YES"),
+        ("n", "KeyN", "NO"),
+        ("Y", "KeyZ", "YES"),
+        ("ф", "KeyQ", ""),
+    ],
 )
-def test_a_keyboard_of_another_script_works(tab: Tab, key: str, code: str, verdict: str) -> None:
+def test_a_keyboard_of_another_script_works(
+    tab: Tab, key: str, code: str, verdict: str
+) -> None:
     """A Latin letter counts as it is; a letter of another script by the place of its key."""
     tab.page.evaluate(
         """([key, code]) => document.body.dispatchEvent(
@@ -188,18 +200,25 @@ def test_nothing_is_saved_without_a_name(tab: Tab) -> None:
 
 @pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_they_fit_screens(browser: Browser, path: Path, run: Path, width: int, scheme: str) -> None:
+def test_they_fit_screens(
+    browser: Browser, path: Path, run: Path, width: int, scheme: str
+) -> None:
     """They never scroll sideways, fields and buttons have names, and a finger finds every point."""
     page = Tab(browser, path, width=width, scheme=scheme).page
     for _ in range(len(items())):
         assert page.evaluate("document.documentElement.scrollWidth") == width
         page.keyboard.press("ArrowRight")
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    dark = (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        != "rgb(255, 255, 255)"
+    )
     assert dark == (scheme == "dark")
     for role in ("textbox", "button", "progressbar", "combobox"):
         assert page.get_by_role(role).count() > 0
         for one in page.get_by_role(role).all():
-            assert one.evaluate("e => (e.labels?.[0] ?? e).textContent || e.ariaLabelledByElements")
+            assert one.evaluate(
+                "e => (e.labels?.[0] ?? e).textContent || e.ariaLabelledByElements"
+            )
     page.goto((run / "criteria.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
     for one in page.locator("#choices button").all():
@@ -208,7 +227,9 @@ def test_they_fit_screens(browser: Browser, path: Path, run: Path, width: int, s
     page.close()
 
 
-def test_without_script_the_reader_is_sent_to_the_twin(browser: Browser, path: Path) -> None:
+def test_without_script_the_reader_is_sent_to_the_twin(
+    browser: Browser, path: Path
+) -> None:
     """The notice, in the items' language."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -218,7 +239,9 @@ def test_without_script_the_reader_is_sent_to_the_twin(browser: Browser, path: P
     context.close()
 
 
-def test_a_sheet_made_out_to_somebody_names_them(browser: Browser, tmp_path: Path) -> None:
+def test_a_sheet_made_out_to_somebody_names_them(
+    browser: Browser, tmp_path: Path
+) -> None:
     """Its file is named after the sheet and the reviewer."""
     path, _ = write_sheet(sheet(sheet_item("a"), reviewer="Ана П."), tmp_path)
     page = browser.new_page()
@@ -246,12 +269,16 @@ def expect_current(page: Page, word: str) -> None:
     expect(page.locator("[aria-current=true] legend")).to_contain_text(word)
 
 
-def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_digits_rate_in_turn(
+    rating: Tab, run: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """Item after item; what the form saves is accepted, and kept with the comment."""
     page = rating.page
     page.fill("#reviewer", "Anna")
     press(rating, "Escape", *"737")
-    expect(page.locator("#position")).to_have_text("Item 1 of 3")  # there is no 7 from 0 to 4
+    expect(page.locator("#position")).to_have_text(
+        "Item 1 of 3"
+    )  # there is no 7 from 0 to 4
     page.keyboard.press("0")
     expect(page.locator("#position")).to_have_text("Item 2 of 3")
     expect(page.locator("#progress")).to_have_text("1 of 3 reviewed")
@@ -260,7 +287,10 @@ def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Cap
     press(rating, "Escape", *"154222")
     expect(page.locator("#status")).to_contain_text("Every item has a verdict.")
     assert accepted(save(page, tmp_path / "anna.json"), run, tmp_path) == 0
-    assert "Anna rated 3 of 3 answers in full, 0 in part, 0 not at all" in capsys.readouterr().out
+    assert (
+        "Anna rated 3 of 3 answers in full, 0 in part, 0 not at all"
+        in capsys.readouterr().out
+    )
     found = load_ratings(tmp_path / "r.jsonl")
     assert [(one.item[-2:], one.criterion, one.rating) for one in found] == [
         *(("i0", "accuracy", 7), ("i0", "style", 3), ("i0", "length", 0)),
@@ -275,7 +305,10 @@ def test_questions_and_their_ends_stand_as_given(rating: Tab) -> None:
     page = rating.page
     assert page.locator("#fields dd").count() == 3  # question, expected and answer
     legends = page.locator("legend").all_inner_texts()
-    assert legends[0] == "How accurate is the answer?\n1 = wrong throughout · 7 = wholly right"
+    assert (
+        legends[0]
+        == "How accurate is the answer?\n1 = wrong throughout · 7 = wholly right"
+    )
     assert legends[1] == "Is it <b>well</b> written?"
     groups = page.locator("#choices fieldset").all()
     assert [one.locator("button").count() for one in groups] == [7, 5, 5]
@@ -308,7 +341,9 @@ def test_touch_and_arrows_choose_the_question(rating: Tab) -> None:
     expect(page.locator("#position")).to_have_text("Item 1 of 3")
 
 
-def test_part_of_an_item_is_sent(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_part_of_an_item_is_sent(
+    rating: Tab, run: Path, tmp_path: Path, capsys: Captured
+) -> None:
     """The item stays open in the form, and is counted as rated in part."""
     rating.page.fill("#reviewer", "Jan")
     press(rating, "Escape", "6")
@@ -326,11 +361,15 @@ def accepted(file: Path, run: Path, folder: Path) -> int:
     return main([*words, "--to", str(folder / "r.jsonl")])
 
 
-def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_path: Path) -> None:
+def test_both_answers_of_a_pair_are_judged_on_one_screen(
+    browser: Browser, tmp_path: Path
+) -> None:
     """The keys go from the first answer to the second, and then to the next pair."""
     same = {"language": "en", "edit": None}
     answers = [
-        sheet_item(one, "grade", **same, pair=one[0], fields={"question": "Q?", "answer": one})
+        sheet_item(
+            one, "grade", **same, pair=one[0], fields={"question": "Q?", "answer": one}
+        )
         for one in ("p1", "p2", "q1", "q2")
     ]
     for tab in opened(browser, write_sheet(sheet(*answers), tmp_path)[0]):

@@ -12,21 +12,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
-from cases.plan import make_plan
-from cases.thresholds import read_gates
-from evaluators.core import Case, Outcome, State, UsageError, Verdict
-from evaluators.reading import load_settings
-from evaluators.runtime.engine import stopped
-from evaluators.statistics.betting import Observations, shown_below
-from reports.gates.sequential import BROKEN, place_of
-from reports.plugin.calibrator import Calibrator
-from reports.plugin.early_stopping import MIN_IN_HAND, EarlyStopping, in_sequence
-from reports.run.evidence import Calibration
-from reports.run.record import Record, make_record
-from reports.run.report import GateResult, Report
+from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
+from qagate.cases.plan import make_plan
+from qagate.cases.thresholds import read_gates
+from qagate.evaluators.core import Case, Outcome, State, UsageError, Verdict
+from qagate.evaluators.reading import load_settings
+from qagate.evaluators.runtime.engine import stopped
+from qagate.evaluators.statistics.betting import Observations, shown_below
+from qagate.reports.gates.sequential import BROKEN, place_of
+from qagate.reports.plugin.calibrator import Calibrator
+from qagate.reports.plugin.early_stopping import MIN_IN_HAND, EarlyStopping, in_sequence
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record, make_record
+from qagate.reports.run.report import GateResult, Report
 from tests.support.figures import some
-from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
+from tests.support.made_runs import (
+    SPEC,
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+)
 from tests.support.tables import tabled
 
 pytestmark = pytest.mark.untraced
@@ -35,7 +42,9 @@ DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
 N = 300
 
 
-def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> GateResult:
+def gate_of(
+    new: Sequence[Record], old: Sequence[Record], *gates: Threshold
+) -> GateResult:
     dataset = facts_dataset(graded_slice("en", *gates))
     return run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates[0]
 
@@ -93,7 +102,9 @@ def test_languages_at_the_margin_are_rarely_named() -> None:
     draw, named = np.random.default_rng(20261123), 0
     for _ in range(400):
         values = draw.choice([-1.0, 0.0, 1.0], p=[0.2, 0.7, 0.1], size=(4, 400))
-        seen = [Observations(totals=one, sizes=np.ones(400), bound=1.0) for one in values]
+        seen = [
+            Observations(totals=one, sizes=np.ones(400), bound=1.0) for one in values
+        ]
         named += bool(shown_below(dict(zip("abcd", seen, strict=True)), -0.1))
     assert named <= 18  # 10 and 2.5 standard errors
 
@@ -109,7 +120,9 @@ def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) ->
 
 def in_order(letters: str, part: Slice) -> list[Record]:
     """Return records that come out like this in the order in which they are decided."""
-    records = [replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)]
+    records = [
+        replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)
+    ]
     ranked = sorted(records, key=lambda one: place_of(part, one))
     named = ("id", "key", "digest", "question", "row")
     return [
@@ -123,12 +136,16 @@ RESULTS = st.lists(st.sampled_from("cciien"), min_size=20, max_size=120).map("".
 
 @settings(max_examples=10)
 @given(RESULTS, RESULTS, st.data())
-def test_an_ungraded_item_never_makes_a_pass(new: str, old: str, data: st.DataObject) -> None:
+def test_an_ungraded_item_never_makes_a_pass(
+    new: str, old: str, data: st.DataObject
+) -> None:
     """Nor fail: an unknown grade counts against both."""
     size = min(len(new), len(old))
     place = data.draw(st.integers(0, size - 1))
     for gate in (DROP, Threshold(measure="correct", min=0.4, evidence="sequential")):
-        full = gate_of(answered(new[:size]), answered(old[:size].replace("e", "i")), gate)
+        full = gate_of(
+            answered(new[:size]), answered(old[:size].replace("e", "i")), gate
+        )
         less = f"{new[:place]}e{new[place + 1 : size]}"
         lost = gate_of(answered(less), answered(old[:size].replace("e", "i")), gate)
         assert lost.state in (full.state, "INCONCLUSIVE")
@@ -145,8 +162,13 @@ def test_the_order_is_that_of_the_data() -> None:
     assert few == [one for one in every if one in few]
     assert every != [one.id for one in records]
     salted = replace(part, order="2027")
-    assert every != [one.id for one in sorted(records, key=lambda one: place_of(salted, one))]
-    old, new = in_order("i" * 300 + "c" * 300, part), in_order("c" * 300 + "i" * 300, part)
+    assert every != [
+        one.id for one in sorted(records, key=lambda one: place_of(salted, one))
+    ]
+    old, new = (
+        in_order("i" * 300 + "c" * 300, part),
+        in_order("c" * 300 + "i" * 300, part),
+    )
     found = gate_of(new, old, DROP)
     assert (found.state, found.reason) == ("INCONCLUSIVE", BROKEN)
     assert found.estimate.interval is None
@@ -160,22 +182,30 @@ def test_the_order_is_that_of_the_data() -> None:
 
 
 @pytest.mark.parametrize("languages", [(), ("bg",)])
-def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, ...]) -> None:
+def test_the_size_of_a_unit_says_nothing_about_its_place(
+    languages: tuple[str, ...],
+) -> None:
     """Facts in five languages come no sooner; a choice of languages moves no item of one."""
     files = [CASES / name / "dataset.yaml" for name in ("simpleqa", "eba", "boolq")]
     plan = make_plan(files, Selection(languages=languages))
     for dataset in plan.datasets:
         sizes = Counter(one.slice.place_of(one.case) for one in plan.tests(dataset))
         if len(set(sizes.values())) > 1:
-            found = spearmanr(range(len(sizes)), [sizes[place] for place in sorted(sizes)])
+            found = spearmanr(
+                range(len(sizes)), [sizes[place] for place in sorted(sizes)]
+            )
             assert found.pvalue > 0.01, dataset.name
     whole = make_plan(files, Selection())
     places = {key: one.slice.place_of(one.case) for key, one in whole.items.items()}
-    assert all(one.slice.place_of(one.case) == places[key] for key, one in plan.items.items())
+    assert all(
+        one.slice.place_of(one.case) == places[key] for key, one in plan.items.items()
+    )
 
 
 @tabled("text")
-def test_only_shares_with_an_inner_bar_are_decided_in_turn(tmp_path: Path, text: str) -> None:
+def test_only_shares_with_an_inner_bar_are_decided_in_turn(
+    tmp_path: Path, text: str
+) -> None:
     """Other metrics have no bets; a bar at the end could never be lost."""
     path = tmp_path / "gates.yaml"
     path.write_text(text)
@@ -227,7 +257,11 @@ def ended(key: str, letter: str) -> Outcome:
     grade = {"c": "CORRECT", "i": "INCORRECT"}[letter]
     state: State = "passed" if letter == "c" else "failed"
     return Outcome(
-        key=key, state=state, answer="?", verdict=Verdict(grade=grade), judge="judge-2026"
+        key=key,
+        state=state,
+        answer="?",
+        verdict=Verdict(grade=grade),
+        judge="judge-2026",
     )
 
 
@@ -243,7 +277,9 @@ DATASET = facts_dataset(graded_slice("en", DROP))
 @example(1, 0)
 @example(1, 6)
 @example(1173, 0)
-def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone: int) -> None:
+def test_it_stops_where_the_report_is_decided_and_nowhere_before(
+    seed: int, gone: int
+) -> None:
     """One item less leaves it open, but for one that cannot fall; nobody waits for gone ones."""
     chance = random.Random(seed)
     old = with_digests("cci" * 40)
@@ -251,7 +287,9 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
     keys = list(plan.items)
     watch = watching(plan, old)
     outcomes = [ended(key, chance.choice("cccccciie")) for key in keys]
-    asked = next((count for count, one in enumerate(outcomes, 1) if watch.note(one)), len(keys))
+    asked = next(
+        (count for count, one in enumerate(outcomes, 1) if watch.note(one)), len(keys)
+    )
     open_, decided = (
         report_of(plan, [*outcomes[:count], *map(stopped, keys[count:])], old)
         for count in (asked - 1, asked)
@@ -262,7 +300,9 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
     assert (decided.decision.gates[0].state == "INCONCLUSIVE") <= (asked == len(keys))
     counts = decided.counts
     assert counts.stopped == len(keys) - asked
-    assert counts.planned == counts.passed + counts.failed + counts.error + counts.stopped
+    assert (
+        counts.planned == counts.passed + counts.failed + counts.error + counts.stopped
+    )
 
 
 def report_of(plan: Plan, outcomes: Sequence[Outcome], old: Sequence[Record]) -> Report:
@@ -291,13 +331,17 @@ def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
     assert any("lean to the side of the verdict" in note for note in cut.notes)
 
 
-def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_items_are_in_hand_when_a_slice_is_settled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """16 in hand, or an eighth; nothing behind a gap or before the judge is measured counts."""
     old = with_digests("c" * N)
     plan = plan_of(DATASET, old)
     keys = list(plan.items)
     watch = watching(plan, old, ahead=20)
-    assert [watch.is_due(key) for key in keys[:18]] == [True] * MIN_IN_HAND + [False] * 2
+    assert [watch.is_due(key) for key in keys[:18]] == [True] * MIN_IN_HAND + [
+        False
+    ] * 2
     for key in keys[:200]:
         watch.note(ended(key, "e"))
     assert [watch.is_due(key) for key in keys[200:]].count(True) == 20
@@ -318,8 +362,12 @@ def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.Monke
 
 def test_a_slice_with_a_gate_of_another_evidence_is_asked_whole() -> None:
     """A slice with another gate may not stop; none waits for another to be settled."""
-    both = facts_dataset(graded_slice("en", DROP, Threshold(measure="correct", min=0.1)))
-    with pytest.raises(UsageError, match="no slice has gates with `evidence: sequential` alone"):
+    both = facts_dataset(
+        graded_slice("en", DROP, Threshold(measure="correct", min=0.1))
+    )
+    with pytest.raises(
+        UsageError, match="no slice has gates with `evidence: sequential` alone"
+    ):
         plan_of(both, with_digests("c" * 9))
     two = facts_dataset(graded_slice("en", DROP), graded_slice("bg", DROP))
     records = [*with_digests("c" * 20), *answered("c" * 20, "bg", metadata={})]

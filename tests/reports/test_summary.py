@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, QAError
-from evaluators.statistics.intervals import Estimate, wilson
-from evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
-from reports.metrics.summary import summarise
-from reports.run.record import Record
-from reports.run.report import SliceSummary
+from qagate.evaluators.core import (
+    CORRECT,
+    GRADES,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+    QAError,
+)
+from qagate.evaluators.statistics.intervals import Estimate, wilson
+from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
 from tests.support.made_runs import RUBRIC
 from tests.support.tables import tabled
@@ -30,7 +39,9 @@ def answers(*pairs: tuple[str, str]) -> list[Record]:
 
 
 @tabled("correct", "incorrect", "not_attempted", "percent")
-def test_f_as_published(correct: int, incorrect: int, not_attempted: int, percent: float) -> None:
+def test_f_as_published(
+    correct: int, incorrect: int, not_attempted: int, percent: float
+) -> None:
     """Five rows of published SimpleQA counts give the published F, to a tenth of a percent."""
     summary = summarise(graded(correct, incorrect, not_attempted), make_slice())
     assert round(100 * (summary.measures["f_score"].value or 0), 1) == percent
@@ -51,7 +62,9 @@ def test_graded_measures_by_hand() -> None:
     low, high = wilson(5, 10) or (0, 0)
     assert measures["correct"] == Estimate(value=0.5, low=low, high=high, n=10)
     low, high = wilson(5, 8) or (0, 0)
-    assert measures["correct_given_attempted"] == Estimate(value=0.625, low=low, high=high, n=8)
+    assert measures["correct_given_attempted"] == Estimate(
+        value=0.625, low=low, high=high, n=8
+    )
     records = [replace(r, score=RUBRIC.scores[r.grade or ""]) for r in graded(2, 1, 1)]
     with_rubric = make_slice(rubric=RUBRIC)
     assert values(summarise(records, with_rubric))["mean_score"] == 0.625
@@ -85,7 +98,11 @@ def test_rated_and_yes_no_measures_by_hand() -> None:
     """Bar 7: mean 7, three pass; an unanswered yes is a false negative, else no prediction."""
     records = numbered([{"rating": rating} for rating in (1, 7, 10, 10)])
     summary = summarise(records, make_slice("rated", pass_bar=7))
-    assert values(summary) == {"mean_rating": 7.0, "pass_rate": 0.75, "normalised": 6 / 9}
+    assert values(summary) == {
+        "mean_rating": 7.0,
+        "pass_rate": 0.75,
+        "normalised": 6 / 9,
+    }
     assert list(summary.labels) == [str(n) for n in range(1, 11)]
     assert summary.labels["10"] == 2
     given_no = [(NO, YES), (NO, NO), (NO, NO), (NO, UNANSWERED)]
@@ -93,7 +110,9 @@ def test_rated_and_yes_no_measures_by_hand() -> None:
     summary = summarise(records, make_slice("yes_no"))
     f1 = {"f1": 8 / 11, "macro_f1": (8 / 11 + 4 / 7) / 2}
     shares = {"accuracy": 0.6, "unanswered": 0.2, "majority_baseline": 0.6}
-    assert values(summary) == pytest.approx({"precision": 4 / 5, "recall": 4 / 6, **f1, **shares})
+    assert values(summary) == pytest.approx(
+        {"precision": 4 / 5, "recall": 4 / 6, **f1, **shares}
+    )
     counts = {(cell.label, cell.grade): cell.count for cell in summary.confusion}
     assert counts[YES, UNANSWERED] == 1
     assert sum(counts.values()) == 10
@@ -103,7 +122,9 @@ def test_one_class_only_is_undefined_where_it_must_be() -> None:
     """All "no": accuracy is 1, metrics of "yes" None (F26); other labels join the table."""
     found = values(summarise(answers((NO, NO), (NO, NO)), make_slice("yes_no")))
     assert found["accuracy"] == 1
-    assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [None] * 4
+    assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [
+        None
+    ] * 4
     summary = summarise(answers((YES, YES), (NO, YES)), make_slice("judged"))
     undefined = dict.fromkeys(("precision", "recall", "youden", "youden_incorrect"))
     assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
@@ -111,7 +132,9 @@ def test_one_class_only_is_undefined_where_it_must_be() -> None:
 
 def test_judged_grades_by_hand() -> None:
     """9 of 10 agree, held against the labels; digits have Spearman, quadratic kappa, bias."""
-    pairs = [(CORRECT, CORRECT)] * 5 + [(INCORRECT, INCORRECT)] * 4 + [(INCORRECT, CORRECT)]
+    pairs = (
+        [(CORRECT, CORRECT)] * 5 + [(INCORRECT, INCORRECT)] * 4 + [(INCORRECT, CORRECT)]
+    )
     summary = summarise(answers(*pairs), make_slice("judged"))
     chance_free = dict.fromkeys(("kappa", "youden", "youden_incorrect"), 0.8)
     shares = {"agreement": 0.9, "precision": 5 / 6, "recall": 1}
@@ -121,7 +144,13 @@ def test_judged_grades_by_hand() -> None:
     assert tuple(summary.labels) == GRADES
     rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
     found = values(summarise(numbered(rows), make_slice("judged")))
-    ordered = ["agreement", "spearman", "quadratic_kappa", "mean_difference", "pass_agreement"]
+    ordered = [
+        "agreement",
+        "spearman",
+        "quadratic_kappa",
+        "mean_difference",
+        "pass_agreement",
+    ]
     assert list(found) == [*ordered, "precision", "recall", "youden"]
     assert (found["mean_difference"], found["pass_agreement"]) == (0.9, 0.9)
     assert (found["agreement"], found["youden"]) == (0.1, 0.8)
@@ -131,7 +160,9 @@ def test_judged_grades_by_hand() -> None:
 def test_repeats_are_clustered_by_item() -> None:
     """Repeats leave the interval of the items; pairs of judgements show whether one wavers."""
     single = graded(30, 70)
-    repeated = [replace(r, repeat=n, key=f"{r.key}~r{n}") for r in single for n in (1, 2, 3)]
+    repeated = [
+        replace(r, repeat=n, key=f"{r.key}~r{n}") for r in single for n in (1, 2, 3)
+    ]
     once = summarise(single, make_slice()).measures
     thrice = summarise(repeated, make_slice()).measures
     assert thrice["correct"].n == 300
@@ -161,7 +192,9 @@ def judgements(*grades: str) -> list[Record]:
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     """Without items each is None without interval (F26); the loader takes these names."""
     summary = summarise([], make_slice(kind))
-    assert set(summary.measures.values()) == {Estimate(value=None, low=None, high=None, n=0)}
+    assert set(summary.measures.values()) == {
+        Estimate(value=None, low=None, high=None, n=0)
+    }
     used = set() if kind == "judged" else set(USAGE)
     named = set(METRICS[kind]) - {"majority_baseline"}
     assert set(gate_ranges(kind)) - {DROP, RISE} == named | used
@@ -173,23 +206,31 @@ def test_perfect_figures_have_intervals() -> None:
     def unseen(count: int) -> float:
         return 1 - wilson(count, count)[0]  # type: ignore[index]
 
-    def measured(kind: str, rows: Sequence[Mapping[str, object]]) -> dict[str, Estimate]:
+    def measured(
+        kind: str, rows: Sequence[Mapping[str, object]]
+    ) -> dict[str, Estimate]:
         return dict(summarise(numbered(rows), make_slice(kind)).measures)
 
     mean = measured("rated", [{"rating": 7}] * 10)["mean_rating"]
     expected = (7.0, 7 - 6 * unseen(10), 7 + 3 * unseen(10))
     assert (mean.value, mean.low, mean.high) == pytest.approx(expected)
-    kappa = measured("judged", [{"grade": g, "label": g} for g in (CORRECT, INCORRECT)] * 20)
+    kappa = measured(
+        "judged", [{"grade": g, "label": g} for g in (CORRECT, INCORRECT)] * 20
+    )
     found = measured("judged", [{"rating": r, "label": str(r)} for r in (2, 9)] * 20)
     for one in (kappa["kappa"], found["spearman"], found["quadratic_kappa"]):
-        assert (one.value, one.low, one.high) == pytest.approx((1, 1 - 2 * unseen(40), 1))
+        assert (one.value, one.low, one.high) == pytest.approx(
+            (1, 1 - 2 * unseen(40), 1)
+        )
     scores = summarise(graded(30), make_slice()).measures
     assert scores["penalised"].low == pytest.approx(1 - 2 * unseen(30))
     assert scores["f_score"].low == pytest.approx(1 - unseen(30))
 
 
 @tabled("kind", "fields")
-def test_a_record_of_another_kind_is_an_error(kind: str, fields: dict[str, object]) -> None:
+def test_a_record_of_another_kind_is_an_error(
+    kind: str, fields: dict[str, object]
+) -> None:
     """A grade or label that the kind does not know is never counted as something else."""
     with pytest.raises(QAError, match=r"d-bg-i7: label .* makes no sense"):
         summarise([make_record(7, **fields)], make_slice(kind))
@@ -198,11 +239,15 @@ def test_a_record_of_another_kind_is_an_error(kind: str, fields: dict[str, objec
 def sound(estimates: Sequence[Estimate]) -> bool:
     """Whether no number is NaN or infinite and no interval is reversed."""
     numbers = [x for e in estimates for x in (e.value, e.low, e.high) if x is not None]
-    ordered = all(e.low <= e.high for e in estimates if e.low is not None and e.high is not None)
+    ordered = all(
+        e.low <= e.high for e in estimates if e.low is not None and e.high is not None
+    )
     return ordered and all(map(math.isfinite, numbers))
 
 
-COUNTS = st.tuples(*[st.integers(0, 40)] * 3, st.integers(0, 3)).map(lambda some: graded(*some))
+COUNTS = st.tuples(*[st.integers(0, 40)] * 3, st.integers(0, 3)).map(
+    lambda some: graded(*some)
+)
 ANSWERS = st.tuples(st.sampled_from([YES, NO]), st.sampled_from([YES, NO, UNANSWERED]))
 RATINGS = st.fixed_dictionaries(
     {"rating": st.integers(1, 10), "label": st.integers(1, 10).map(str)}
@@ -213,7 +258,10 @@ RATINGS = st.fixed_dictionaries(
 @given(
     st.tuples(st.just("graded"), COUNTS)
     | st.tuples(st.just("yes_no"), st.lists(ANSWERS).map(lambda some: answers(*some)))
-    | st.tuples(st.sampled_from(["rated", "judged"]), st.lists(RATINGS, max_size=30).map(numbered))
+    | st.tuples(
+        st.sampled_from(["rated", "judged"]),
+        st.lists(RATINGS, max_size=30).map(numbered),
+    )
 )
 def test_any_records_give_sound_figures(drawn: tuple[str, list[Record]]) -> None:
     """No NaN; states sum to the plan; of yes/no every rate is within 0 to 1 (F26)."""
@@ -228,6 +276,10 @@ def check(kind: str, records: list[Record]) -> SliceSummary:
     state = summary.counts
     assert sound(list(summary.measures.values()))
     assert state.passed + state.failed + state.error + state.missing == state.planned
-    assert kind != "graded" or sum(summary.labels.values()) == state.passed + state.failed
-    assert json.dumps([asdict(one) for one in summary.measures.values()], allow_nan=False)
+    assert (
+        kind != "graded" or sum(summary.labels.values()) == state.passed + state.failed
+    )
+    assert json.dumps(
+        [asdict(one) for one in summary.measures.values()], allow_nan=False
+    )
     return summary

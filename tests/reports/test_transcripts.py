@@ -9,19 +9,27 @@ from typing import Any
 
 import pytest
 
-from evaluators.__main__ import main as evaluators_main
-from evaluators.core import LedgerPlace, Message, PostgresUrl, Reply, Request, ToolCall, UsageError
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.ledger.rows import VARIABLE
-from evaluators.text import REQUEST, TEXT, documents_of, request_key
-from reports.__main__ import main
-from reports.render import html, words
-from reports.render.html import sent_block, shower
-from reports.render.writer import write
-from reports.run.record import Record
-from reports.run.report_folder import TRANSCRIPTS
-from reports.run.run_json import load_report
-from reports.run.transcripts import (
+from qagate.evaluators.__main__ import main as evaluators_main
+from qagate.evaluators.core import (
+    LedgerPlace,
+    Message,
+    PostgresUrl,
+    Reply,
+    Request,
+    ToolCall,
+    UsageError,
+)
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger.rows import VARIABLE
+from qagate.evaluators.text import REQUEST, TEXT, documents_of, request_key
+from qagate.reports.__main__ import main
+from qagate.reports.render import html, words
+from qagate.reports.render.html import sent_block, shower
+from qagate.reports.render.writer import write
+from qagate.reports.run.record import Record
+from qagate.reports.run.report_folder import TRANSCRIPTS
+from qagate.reports.run.run_json import load_report
+from qagate.reports.run.transcripts import (
     Packer,
     SentCall,
     Source,
@@ -50,12 +58,17 @@ MODEL = Scripted(lambda request: Reply())
 
 def asked(text: str) -> tuple[str, Request]:
     """Return a request with a long text of all, and the key under which it is kept."""
-    messages = (Message(role="system", content=LONG), Message(role="user", content=text))
+    messages = (
+        Message(role="system", content=LONG),
+        Message(role="user", content=text),
+    )
     request = Request(messages=messages, version="answer@1#c")
     return request_key(MODEL.identity, request), request
 
 
-def fill(path: LedgerPlace, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
+def fill(
+    path: LedgerPlace, texts: Sequence[str], *, documents: bool = True
+) -> tuple[Record, ...]:
     """Put a call for each text into a ledger; return a record for each."""
 
     async def put(ledger: Ledger) -> None:
@@ -64,11 +77,15 @@ def fill(path: LedgerPlace, texts: Sequence[str], *, documents: bool = True) -> 
             call = ToolCall(name="grade", arguments=f'{{"reason": "{text}"}}')
             reply = Reply(text=f"re {text}", calls=(call,), model="m", output_tokens=3)
             said = documents_of(MODEL, request, key, "") if documents else ()
-            await ledger.put(PaidReply(key=key, spec=MODEL.spec, reply=reply, documents=said))
+            await ledger.put(
+                PaidReply(key=key, spec=MODEL.spec, reply=reply, documents=said)
+            )
 
     with Ledger(path) as ledger:
         asyncio.run(put(ledger))
-    return tuple(record(number, calls=(asked(text)[0],)) for number, text in enumerate(texts, 1))
+    return tuple(
+        record(number, calls=(asked(text)[0],)) for number, text in enumerate(texts, 1)
+    )
 
 
 def file_of(ledger: Path, records: Sequence[Record], folder: Path) -> Path:
@@ -201,7 +218,9 @@ def flipped(text: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_every_flipped_byte_of_a_file_gives_what_was_kept_or_nothing(memory: Path) -> None:
+def test_every_flipped_byte_of_a_file_gives_what_was_kept_or_nothing(
+    memory: Path,
+) -> None:
     """Rows, their headers and the index: no other reply or prompt, no error, and a run goes on."""
     path = memory / "l"
     records = fill(path, ["one"])
@@ -233,7 +252,9 @@ def look(ledger: Ledger, table: str, key: str) -> object:
 
 
 @pytest.mark.untraced
-def test_every_flipped_character_gives_what_was_kept_or_nothing(server: PostgresUrl) -> None:
+def test_every_flipped_character_gives_what_was_kept_or_nothing(
+    server: PostgresUrl,
+) -> None:
     """In each column of each table: no other reply or prompt, and no error."""
     import psycopg  # noqa: PLC0415
 
@@ -247,7 +268,9 @@ def test_every_flipped_character_gives_what_was_kept_or_nothing(server: Postgres
             rows = connection.execute(f"SELECT ctid, {columns} FROM {table}".encode())
             for _, *row in rows.fetchall():
                 for column, text in zip(columns.split(", "), row, strict=True):
-                    turn = f"UPDATE {table} SET {column} = %s WHERE {column} = %s".encode()
+                    turn = (
+                        f"UPDATE {table} SET {column} = %s WHERE {column} = %s".encode()
+                    )
                     for other in flipped(text):
                         connection.execute(turn, (other, text))
                         assert look(ledger, table, key) in (None, kept), (column, other)
@@ -278,13 +301,18 @@ def test_a_report_carries_them_and_another_run_takes_them_away(tmp_path: Path) -
     one, two = report(records[:1]), report(records[1:])
     with Ledger(tmp_path / "l", read_only=True) as opened:
         for made, name in ((one, "one"), (two, "two")):
-            assert tmp_path / name / TRANSCRIPTS in write(made, tmp_path / name, of_ledger(opened))
+            assert tmp_path / name / TRANSCRIPTS in write(
+                made, tmp_path / name, of_ledger(opened)
+            )
     before = (tmp_path / "one" / TRANSCRIPTS).read_bytes()
     page = (tmp_path / "one" / "report.html").read_bytes()
     assert main(["render", str(tmp_path / "one")]) == 0
     assert (tmp_path / "one" / TRANSCRIPTS).read_bytes() == before
     assert (tmp_path / "one" / "report.html").read_bytes() == page
-    assert main(["gate", str(tmp_path / "one"), "--to", str(tmp_path / "gated")]) in (0, 6)
+    assert main(["gate", str(tmp_path / "one"), "--to", str(tmp_path / "gated")]) in (
+        0,
+        6,
+    )
     assert (tmp_path / "gated" / TRANSCRIPTS).read_bytes() == before
     merged = some(of_files([tmp_path / name / TRANSCRIPTS for name in ("one", "two")]))
     assert set(calls_of(merged, keys_of(records))) == set(keys_of(records))
@@ -323,7 +351,9 @@ def source(kept: tuple[Path, tuple[Record, ...]]) -> Iterator[Source]:
         yield of_ledger(ledger)
 
 
-def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record, ...]) -> None:
+def test_what_matters_most_is_on_the_page(
+    source: Source, records: tuple[Record, ...]
+) -> None:
     """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
     records = failed(records, 3)
     block = sent_block(words.urgent(report(records)), source, shower(40_000))
@@ -332,13 +362,21 @@ def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record,
     assert sum(text == LONG for text in block["texts"]) == 1
     title, parts = block["calls"][block["items"][records[3].key][0]]
     assert title == "openai:scripted, answer@1#c"
-    assert [name for name, _ in parts] == ["system", "user", "reply", "reply calls grade", "about"]
+    assert [name for name, _ in parts] == [
+        "system",
+        "user",
+        "reply",
+        "reply calls grade",
+        "about",
+    ]
     page = Page(html.render(report(records), transcripts=source))
     (shown,) = [word for word in page.words if word.startswith('{"texts"')]
     assert not set("<>&\u202e\x00") & set(shown)
 
 
-def test_room_has_an_end(source: Source, records: tuple[Record, ...], monkeypatch: Patch) -> None:
+def test_room_has_an_end(
+    source: Source, records: tuple[Record, ...], monkeypatch: Patch
+) -> None:
     """What does not fit is left out, the items that matter least first."""
     records = failed(records, 3)
     monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
@@ -367,9 +405,17 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     assert tab.page.locator(".call pre").nth(1).inner_text() == ODD[0]
     assert LONG.strip() in tab.page.locator(".call pre").first.inner_text()
     tab.page.locator("#items .open").last.click()
-    assert f"qagate show {records[-1].key} RUN" in tab.page.locator(".detail").last.inner_text()
-    tab.page.eval_on_selector_all(".open[aria-expanded=false]", "all => all.map(o => o.click())")
-    assert (tab.page.title(), tab.complaints) == ("PASS – openai:new – evaluation report", [])
+    assert (
+        f"qagate show {records[-1].key} RUN"
+        in tab.page.locator(".detail").last.inner_text()
+    )
+    tab.page.eval_on_selector_all(
+        ".open[aria-expanded=false]", "all => all.map(o => o.click())"
+    )
+    assert (tab.page.title(), tab.complaints) == (
+        "PASS – openai:new – evaluation report",
+        [],
+    )
     tab.page.close()
 
 
@@ -380,7 +426,11 @@ def handle(seen: Seen) -> Answer:
     """Answer and judge; one item's model is down, another's judge mumbles at first."""
     if seen.tool is None:
         refused = Answer(status=400, body={"error": {"message": "refused"}})
-        return refused if DOWN in seen.prompt else reply(seen, text=f"Sofia, {seen.prompt[-9:]}")
+        return (
+            refused
+            if DOWN in seen.prompt
+            else reply(seen, text=f"Sofia, {seen.prompt[-9:]}")
+        )
     if MUMBLED in seen.prompt and not mumbled:
         mumbled.append(seen)
         return reply(seen, text="Well, who knows.")
@@ -395,7 +445,9 @@ def served(project: Project) -> Iterator[Loopback]:
     """A server, and a project of three items that a model answers and two models judge."""
     mumbled.clear()
     project.asked(3, "correct: {min: 0.1}")
-    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en") + f"system: {'Rule. ' * 300}\n")
+    project.write(
+        "qa/capital/plain.en.yaml", RUBRIC.format("en") + f"system: {'Rule. ' * 300}\n"
+    )
     with loopback(handler=handle) as running:
         yield running
 
@@ -415,7 +467,9 @@ def calls(project: Project) -> dict[str, list[SentCall]]:
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_what_was_sent_is_with_the_report(project: Project, served: Loopback, workers: int) -> None:
+def test_what_was_sent_is_with_the_report(
+    project: Project, served: Loopback, workers: int
+) -> None:
     """The answer, each judge of a panel, each attempt, and what was asked in vain."""
     run(project, served, workers=workers)
     found = calls(project)
@@ -451,14 +505,16 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
             read.extend(super().pieces(otherwise if dies else ()))
             return iter(read)
 
-    monkeypatch.setattr("reports.run.transcripts.Packer", Watched)
-    monkeypatch.setattr("reports.plugin.controller.MANY", 3)
+    monkeypatch.setattr("qagate.reports.run.transcripts.Packer", Watched)
+    monkeypatch.setattr("qagate.reports.plugin.controller.MANY", 3)
     run(project, served)
     assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
     assert not capfd.readouterr().err
 
 
-def test_a_second_run_has_them_too(project: Project, served: Loopback, capsys: Captured) -> None:
+def test_a_second_run_has_them_too(
+    project: Project, served: Loopback, capsys: Captured
+) -> None:
     """A second run or a replay has the same file; without transcripts there is none."""
     run(project, served)
     file = project.out / TRANSCRIPTS
@@ -476,14 +532,31 @@ def test_a_second_run_has_them_too(project: Project, served: Loopback, capsys: C
     assert "neither prompt nor reply is kept with this run" in capsys.readouterr().out
 
 
-def test_show_prints_what_was_sent(project: Project, served: Loopback, capsys: Captured) -> None:
+def test_show_prints_what_was_sent(
+    project: Project, served: Loopback, capsys: Captured
+) -> None:
     """By its key, its id or its test's node id; a wrong name is one line that says the right."""
     run(project, served)
-    for name in ("capital-en-q3", "q3", "qa/test_capital.py::test_capital[capital-en-q3]"):
+    for name in (
+        "capital-en-q3",
+        "q3",
+        "qa/test_capital.py::test_capital[capital-en-q3]",
+    ):
         assert main(["show", name]) == 0
         shown = capsys.readouterr().out
-        said = ("Answer in en: What is the", "Well, who knows.", '"grade": "CORRECT"', "Rule. ")
-        for told in (*said, "attempt 2", "reply calls grade", "openai:j2@", "plain.en@1"):
+        said = (
+            "Answer in en: What is the",
+            "Well, who knows.",
+            '"grade": "CORRECT"',
+            "Rule. ",
+        )
+        for told in (
+            *said,
+            "attempt 2",
+            "reply calls grade",
+            "openai:j2@",
+            "plain.en@1",
+        ):
             assert told in shown
     assert main(["show", "q2"]) == 0
     shown = capsys.readouterr().out
@@ -491,4 +564,6 @@ def test_show_prints_what_was_sent(project: Project, served: Loopback, capsys: C
     assert "refused" in shown
     assert main(["show", "capital-en-q33"]) == 4
     message = capsys.readouterr().err
-    assert "no item 'capital-en-q33' in this run; did you mean 'capital-en-q3'?" in message
+    assert (
+        "no item 'capital-en-q33' in this run; did you mean 'capital-en-q3'?" in message
+    )

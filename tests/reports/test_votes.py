@@ -6,15 +6,21 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from cases.dataset import Dataset, Slice
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
-from evaluators.kinds import kind_of
-from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
-from reports.judge.judging import audit, panels, vote_notes
-from reports.run.evidence import Calibration, ConfusionCell, Corrected, Judging, RulesAudit
-from reports.run.record import Record
-from reports.run.run_json import decode
+from qagate.cases.dataset import Dataset, Slice
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
+from qagate.reports.judge.judging import audit, panels, vote_notes
+from qagate.reports.run.evidence import (
+    Calibration,
+    ConfusionCell,
+    Corrected,
+    Judging,
+    RulesAudit,
+)
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import decode
 from tests.support.figures import some
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -25,7 +31,9 @@ BG = make_slice()
 ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
 
 
-def voted(*labels: tuple[str, ...], names: Sequence[str] = ("a", "b", "c")) -> list[Record]:
+def voted(
+    *labels: tuple[str, ...], names: Sequence[str] = ("a", "b", "c")
+) -> list[Record]:
     """Return a record for each row of votes; an empty label is a vote that is missing."""
     return [
         make_record(
@@ -47,9 +55,14 @@ def of_slice(records: Sequence[Record]) -> list[tuple[Slice, Record]]:
 
 def settled(*second: str, asked: int = 0) -> list[Record]:
     """Return items that the rules called CORRECT, ``second`` what the model said of some."""
-    own, silent = Vote(judge="lexical", grade=CORRECT), Vote(judge="openai:j", error="gone: x")
+    own, silent = (
+        Vote(judge="lexical", grade=CORRECT),
+        Vote(judge="openai:j", error="gone: x"),
+    )
     rows = [
-        (own, silent if label == "-" else Vote(judge="openai:j", grade=label)) if label else (own,)
+        (own, silent if label == "-" else Vote(judge="openai:j", grade=label))
+        if label
+        else (own,)
         for label in second
     ]
     rows += [(Vote(judge="openai:j", grade=INCORRECT),)] * asked
@@ -83,10 +96,15 @@ def test_an_audit_of_repeats_is_clustered() -> None:
     ]
     found = audited(CORRECT, "-")
     assert (found.disagreement.n, found.silent) == (1, 1)
-    assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
+    assert (
+        "of 1 audited, 1 without a verdict the model"
+        in vote_notes(CASCADE, found, ())[0]
+    )
     found = audited("")
     assert found.disagreement == UNDEFINED
-    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
+    assert vote_notes(CASCADE, found, ())[0].endswith(
+        "(100%); none of them was audited"
+    )
 
 
 @pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
@@ -105,9 +123,13 @@ ROWS = (
 
 def test_a_panels_agreement() -> None:
     """Krippendorff's alpha, Cohen's kappa of each two, who differs; 6 and 7 nearly agree."""
-    (found,) = panels([(BG, voted(*ROWS)), (make_slice(language="en"), numbered([{}]))], "a b c")
+    (found,) = panels(
+        [(BG, voted(*ROWS)), (make_slice(language="en"), numbered([{}]))], "a b c"
+    )
     assert (found.slice, found.judges) == ("d:bg", ("a", "b", "c"))
-    assert found.alpha == krippendorff_alpha([[one for one in row if one] for row in ROWS])
+    assert found.alpha == krippendorff_alpha(
+        [[one for one in row if one] for row in ROWS]
+    )
     first, second, third = found.pairs
     assert (first.first, first.second) == ("a", "b")
     assert first.kappa == cohen_kappa([(row[0], row[1]) for row in ROWS])
@@ -121,7 +143,10 @@ def test_a_panels_agreement() -> None:
     near = voted(("6", "7"), ("2", "3"), ("9", "9"), ("4", "4"), names="ab")
     far = voted(("6", "7"), ("2", "9"), ("9", "2"), ("4", "4"), names="ab")
     (close,), (wide,) = (panels([(BG, records)], "a b") for records in (near, far))
-    for one, other in ((close.alpha, wide.alpha), (close.pairs[0].kappa, wide.pairs[0].kappa)):
+    for one, other in (
+        (close.alpha, wide.alpha),
+        (close.pairs[0].kappa, wide.pairs[0].kappa),
+    ):
         assert (one.value or 0) > 0.9
         assert (other.value or 0) < 0
         assert one.low is not None
@@ -132,7 +157,10 @@ def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
     rows = [(CORRECT, INCORRECT)] * 12 + [(CORRECT, ""), (CORRECT, CORRECT)]
     (note,) = vote_notes("a b", None, panels([(BG, voted(*rows))], "a b"))
     assert note.startswith("d:bg: alpha of 2 judges -0.")
-    assert "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1" in note
+    assert (
+        "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1"
+        in note
+    )
     assert note.endswith("d-bg-i9 and 2 more; b gave no vote on 1")
     (alone,) = panels([(BG, voted((CORRECT, CORRECT)))], "a b")
     assert alone.alpha.value is None
@@ -186,7 +214,9 @@ def labelled(letters: str) -> list[Record]:
     ]
 
 
-def of(records: list[Record], *datasets: Dataset, judge: str = "openai:judge") -> Judging:
+def of(
+    records: list[Record], *datasets: Dataset, judge: str = "openai:judge"
+) -> Judging:
     return run_of(records, *(datasets or (facts_dataset(),)), judge=judge).judging
 
 
@@ -197,7 +227,9 @@ def test_who_graded_is_counted() -> None:
     assert (found.graded, found.by_judge) == (3, {"judge-2025": 1, "judge-2026": 2})
     assert found.settled == 0
     assert of(answered("cc")).unmeasured == ("facts:en",)
-    found = of([*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={}))
+    found = of(
+        [*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={})
+    )
     assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
 
 
@@ -211,14 +243,24 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
     """The first vote decides, a second may disagree; the items of a split panel are named."""
     rules = Vote(judge="lexical", grade="CORRECT")
     model = Vote(judge="openai:judge", grade="CORRECT")
-    votes = [(rules,), (rules, model), (rules, replace(model, grade="INCORRECT")), (model,)]
-    records = [replace(one, votes=v) for one, v in zip(answered("cccc"), votes, strict=True)]
+    votes = [
+        (rules,),
+        (rules, model),
+        (rules, replace(model, grade="INCORRECT")),
+        (model,),
+    ]
+    records = [
+        replace(one, votes=v) for one, v in zip(answered("cccc"), votes, strict=True)
+    ]
     found = of(records, judge="lexical+openai:judge")
     assert (found.settled, found.audited) == (3, 2)
     assert found.audit_disagreements == ("facts-en-i2",)
     assert found.disagreements == ()
     split = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT"))
-    silent = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", error="timeout: no reply"))
+    silent = (
+        Vote(judge="a", grade="CORRECT"),
+        Vote(judge="b", error="timeout: no reply"),
+    )
     records = [*answered("c", votes=split), *answered("cc", votes=silent)[1:]]
     found = of(records, judge="openai:a openai:b")
     assert found.disagreements == ("facts-en-i0",)
@@ -226,7 +268,11 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
 
 
 @tabled("judge", "language", "said")
-def test_a_language_without_words_is_named(judge: str, language: str, said: bool) -> None:
+def test_a_language_without_words_is_named(
+    judge: str, language: str, said: bool
+) -> None:
     """There a refusal may be taken for a wrong answer, which no figure shows."""
-    made = run_of(answered("ci", language), facts_dataset(graded_slice(language)), judge=judge)
+    made = run_of(
+        answered("ci", language), facts_dataset(graded_slice(language)), judge=judge
+    )
     assert any("lexical has no words of de" in note for note in made.notes) is said

@@ -18,17 +18,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import reports
-from evaluators.core import QAError, UsageError
-from reports.render.writer import WriteError, append_summary, write
-from reports.run import run_json
-from reports.run.notebook import Run
-from reports.run.record import Record
-from reports.run.report import Counts
-from reports.run.run_json import dump
+import qagate
+from qagate.evaluators.core import QAError, UsageError
+from qagate.reports.render.writer import WriteError, append_summary, write
+from qagate.reports.run import run_json
+from qagate.reports.run.notebook import Run
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Counts
+from qagate.reports.run.run_json import dump
 from tests.support.hostile import HOSTILE, needs_kit
-from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.samples import estimate, full, hostile, part, record, rendered, report
+from tests.support.made_runs import (
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
+from tests.support.samples import (
+    estimate,
+    full,
+    hostile,
+    part,
+    record,
+    rendered,
+    report,
+)
 
 NAMES = {
     "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml", "run.json",
@@ -89,7 +103,10 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path) -> None:
     """Folder and bytes needed are named; nothing half-written stays, wherever it fails."""
     write(report(), tmp_path)
     before = content(tmp_path)
-    with small_files(20_000), pytest.raises(WriteError, match=r"it needs \d{3},\d{3} b") as caught:
+    with (
+        small_files(20_000),
+        pytest.raises(WriteError, match=r"it needs \d{3},\d{3} b") as caught,
+    ):
         write(full(20), tmp_path)
     assert content(tmp_path) == before
     assert str(tmp_path) in str(caught.value)
@@ -116,14 +133,19 @@ def test_the_summary_is_appended_where_the_caller_says(tmp_path: Path) -> None:
 
 def test_names_from_the_user_stay_in_the_folder(tmp_path: Path) -> None:
     """A dataset or language is no path; a key in any field reaches no file."""
-    items = tuple(record(i, dataset=text, language=text) for i, text in enumerate(HOSTILE))
+    items = tuple(
+        record(i, dataset=text, language=text) for i, text in enumerate(HOSTILE)
+    )
     slices = tuple(part("graded", (item,), {"correct": 1.0}) for item in items)
     folder = tmp_path / "a" / "b" / "out"
     write(report(items, slices=slices), folder)
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder] == []
+    assert [
+        path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder
+    ] == []
     key = "sk-test-0a1b2c3d4e5f6071"
     items = tuple(
-        record(i, **{name: key}) for i, name in enumerate(("question", "answer", "reason", "error"))
+        record(i, **{name: key})
+        for i, name in enumerate(("question", "answer", "reason", "error"))
     )
     run = {"command": key, key: 1}
     made = report(items, notes=(key,), run=run, model=f"openai:{key}", baseline=key)
@@ -153,10 +175,10 @@ def frame_of(new: str = "ccie", old: str = "") -> pd.DataFrame:
 def test_a_run_is_loaded_from_its_folder(tmp_path: Path) -> None:
     """From folder or run.json; one row an item by key, grades and outcomes in order."""
     folder = written(run_of(answered("cci")), tmp_path)
-    assert len(reports.load(str(folder)).frame()) == 3
-    assert reports.load(folder / "run.json").report.model == "openai:new"
+    assert len(qagate.load(str(folder)).frame()) == 3
+    assert qagate.load(folder / "run.json").report.model == "openai:new"
     with pytest.raises(UsageError, match="nowhere"):
-        reports.load(tmp_path / "nowhere")
+        qagate.load(tmp_path / "nowhere")
     frame = frame_of()
     assert frame.index.name == "key"
     assert frame.index.is_unique
@@ -171,17 +193,27 @@ def test_the_questions_of_a_notebook_are_one_line_each() -> None:
     """Accuracy, topics, cost and flips next to old grades; what is new or alone has none."""
     frame = frame_of()
     grouped = frame.groupby("language", observed=True)
-    assert [*grouped["passed"].mean().items()] == [("en", pytest.approx(2 / 3)), ("bg", 0.0)]
+    assert [*grouped["passed"].mean().items()] == [
+        ("en", pytest.approx(2 / 3)),
+        ("bg", 0.0),
+    ]
     cost = pytest.approx(0.004)
     assert grouped["cost"].sum().to_dict() == {"en": cost, "bg": cost}
     assert grouped["tokens"].sum().to_dict() == {"en": 40, "bg": 40}
     frame = frame_of("cicicici")
-    shares = frame[frame["language"] == "en"].groupby("topic")["passed"].mean().sort_values()
+    shares = (
+        frame[frame["language"] == "en"].groupby("topic")["passed"].mean().sort_values()
+    )
     assert shares.to_dict() == {"Art": 0.0, "Sport": 1.0}
     frame = frame_of("cinc", "ccii")
     english = frame[frame["language"] == "en"]
     assert english["flip"].tolist() == ["same", "broke", "same", "fixed"]
-    assert english["old_grade"].tolist() == ["CORRECT", "CORRECT", "INCORRECT", "INCORRECT"]
+    assert english["old_grade"].tolist() == [
+        "CORRECT",
+        "CORRECT",
+        "INCORRECT",
+        "INCORRECT",
+    ]
     assert english["old_answer"].isna().tolist() == [True, False, False, False]
     assert list(frame["flip"].cat.categories[:3]) == ["fixed", "broke", "same"]
     frame = frame_of("cc", "c")
@@ -206,7 +238,9 @@ def test_metadata_never_hides_a_column() -> None:
 NUMBERS = st.floats() | st.integers() | st.none()
 VALUES = st.recursive(
     NUMBERS | st.booleans() | st.text(st.characters(), max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -230,7 +264,8 @@ def test_any_value_becomes_strict_json_in_utf8(value: object) -> None:
 
 
 @given(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=100), st.sampled_from("\ud800\udfff")
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=100),
+    st.sampled_from("\ud800\udfff"),
 )
 def test_text_round_trips_with_a_lone_surrogate(text: str, surrogate: str) -> None:
     """The store's exact text comes back from the file, character by character."""
@@ -245,18 +280,33 @@ def test_run_json_says_what_the_run_came_to() -> None:
     assert (run["schema_version"], run["complete"]) == (run_json.SCHEMA_VERSION, True)
     assert run["verdict"] == "FAIL"
     assert run["decision"] == {"code": 1, "line": made.decision.line}
-    assert run["counts"]["plan"] == sum(x["counts"]["plan"] for x in run["slices"]) + len(hostile())
+    assert run["counts"]["plan"] == sum(
+        x["counts"]["plan"] for x in run["slices"]
+    ) + len(hostile())
     first = run["slices"][0]
-    assert first["measures"]["correct"] == {"value": 0.61, "low": 0.5, "high": 0.72, "n": 40}
+    assert first["measures"]["correct"] == {
+        "value": 0.61,
+        "low": 0.5,
+        "high": 0.72,
+        "n": 40,
+    }
     assert first["breakdowns"]["topic"]["Art"]["f_score"]["n"] == 60
     assert {"label": "YES", "grade": "NO", "count": 2} in run["slices"][5]["confusion"]
     assert [gate["state"] for gate in run["gates"]].count("INCONCLUSIVE") == 2
     assert (run["gates"][3]["measure"], run["gates"][3]["max"]) == ("drop", 0.03)
-    assert (run["cost"], run["tokens"], run["model"]) == (1.2345, 1_234_567, "openai:new")
+    assert (run["cost"], run["tokens"], run["model"]) == (
+        1.2345,
+        1_234_567,
+        "openai:new",
+    )
     assert run["provenance"]["data"] == {"simpleqa:en": "ab" * 32}
     counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
     run = strict(rendered(report(complete=False, counts=counts))["run.json"])
-    assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (False, "INCOMPLETE", 2)
+    assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (
+        False,
+        "INCOMPLETE",
+        2,
+    )
     block = strict(rendered(made)["run.json"])["records"]
     raw = "".join(run_json.records(made)).encode()
     assert block == {
@@ -269,7 +319,9 @@ def test_run_json_says_what_the_run_came_to() -> None:
 def test_undefined_measures_are_null() -> None:
     """Neither 0 nor NaN stands for what is undefined; other types' numbers and paths are plain."""
     slices = (part("graded", (record(),), {"correct": None}),)
-    odd = replace(slices[0], measures={"correct": replace(estimate(None), value=math.nan)})
+    odd = replace(
+        slices[0], measures={"correct": replace(estimate(None), value=math.nan)}
+    )
     for one in (slices[0], odd):
         run = strict(rendered(report(slices=(one,)))["run.json"])
         assert run["slices"][0]["measures"]["correct"]["value"] is None
@@ -277,7 +329,13 @@ def test_undefined_measures_are_null() -> None:
     class Odd(float):
         """A float of another library."""
 
-    value = {"n": Odd(0.5), "nan": math.nan, "t": (True, None), "p": PurePosixPath("a/b"), 3: 1}
+    value = {
+        "n": Odd(0.5),
+        "nan": math.nan,
+        "t": (True, None),
+        "p": PurePosixPath("a/b"),
+        3: 1,
+    }
     assert strict(dump(value)) == {
         "n": 0.5, "nan": None, "t": [True, None], "p": "a/b", "3": 1,
     }  # fmt: skip

@@ -54,7 +54,9 @@ class BatchServer:
         self.looks = looks
         self.fault = fault
         self.step = step
-        self.refusal = ""  # with which a batch made from now on fails the server's checks
+        self.refusal = (
+            ""  # with which a batch made from now on fails the server's checks
+        )
         self.loopback: Loopback
         self._handler = handler
         self._seen_before = 0
@@ -93,11 +95,20 @@ class BatchServer:
         content = seen.content.partition(b'name="file"')[2].partition(b"\r\n\r\n")[2]
         name = f"file-{len(self.files)}"
         self.files[name] = content.partition(b"\r\n--")[0]
-        about = {"object": "file", "bytes": len(content), "created_at": int(time.time())}
-        return Answer(body={"id": name, **about, "filename": "f.jsonl", "purpose": "batch"})
+        about = {
+            "object": "file",
+            "bytes": len(content),
+            "created_at": int(time.time()),
+        }
+        return Answer(
+            body={"id": name, **about, "filename": "f.jsonl", "purpose": "batch"}
+        )
 
     def create(self, seen: Seen) -> Answer:
-        lines = [json.loads(line) for line in self.files[seen.body["input_file_id"]].splitlines()]
+        lines = [
+            json.loads(line)
+            for line in self.files[seen.body["input_file_id"]].splitlines()
+        ]
         calls = {line["custom_id"]: line["body"] for line in lines}
         path, about = seen.body["endpoint"], seen.body.get("metadata") or {}
         return Answer(body=self.shown(self._made(calls, path, about)))
@@ -106,7 +117,9 @@ class BatchServer:
         self, calls: dict[str, Mapping[str, Any]], path: str, about: Mapping[str, str]
     ) -> Batch:
         number = len(self.batches) + 1
-        batch = Batch(id=f"batch_{number}", number=number, lines=calls, path=path, metadata=about)
+        batch = Batch(
+            id=f"batch_{number}", number=number, lines=calls, path=path, metadata=about
+        )
         batch.refusal = self.refusal
         self.batches[batch.id] = batch
         if not batch.refusal:
@@ -115,7 +128,9 @@ class BatchServer:
 
     def shown(self, batch: Batch) -> dict[str, Any]:
         status = "completed" if self.is_over(batch) else "in_progress"
-        status = "cancelled" if batch.cancelled else "failed" if batch.refusal else status
+        status = (
+            "cancelled" if batch.cancelled else "failed" if batch.refusal else status
+        )
         failed = sum(bool(self.fault_of(batch, key)) for key in batch.lines)
         return {
             "id": batch.id,
@@ -142,7 +157,9 @@ class BatchServer:
             return Answer(status=404, body={"error": {"message": f"no batch {name}"}})
         batch.looks += 1
         is_openai = "/messages/" not in seen.path
-        return Answer(body=self.shown(batch) if is_openai else self.shown_message(seen, batch))
+        return Answer(
+            body=self.shown(batch) if is_openai else self.shown_message(seen, batch)
+        )
 
     def list(self, seen: Seen) -> Answer:
         every = [self.shown(batch) for batch in reversed(self.batches.values())]
@@ -155,7 +172,10 @@ class BatchServer:
             response = {"status_code": 200, "request_id": "r", "body": body}
             entry: dict[str, Any] = {"id": "x", "custom_id": key, "response": response}
             if fault == "expired":
-                entry |= {"response": None, "error": {"code": "batch_expired", "message": "late"}}
+                entry |= {
+                    "response": None,
+                    "error": {"code": "batch_expired", "message": "late"},
+                }
             elif fault in ("error", "refused"):
                 response |= {"status_code": 500 if fault == "error" else 400}
             is_error = fault in ("expired", "error", "refused")
@@ -167,7 +187,9 @@ class BatchServer:
 
     def create_messages(self, seen: Seen) -> Answer:
         calls = {one["custom_id"]: one["params"] for one in seen.body["requests"]}
-        return Answer(body=self.shown_message(seen, self._made(calls, "/v1/messages", {})))
+        return Answer(
+            body=self.shown_message(seen, self._made(calls, "/v1/messages", {}))
+        )
 
     def shown_message(self, seen: Seen, batch: Batch) -> dict[str, Any]:
         over = self.is_over(batch)
@@ -191,7 +213,9 @@ class BatchServer:
         }
 
     def list_messages(self, seen: Seen) -> Answer:
-        every = [self.shown_message(seen, batch) for batch in reversed(self.batches.values())]
+        every = [
+            self.shown_message(seen, batch) for batch in reversed(self.batches.values())
+        ]
         about = {"has_more": False, "first_id": None, "last_id": None}
         return Answer(body={"data": every, **about})
 
@@ -223,7 +247,9 @@ class BatchServer:
         return self.fault(self._asked(batch, key).prompt, batch.number)
 
     def _asked(self, batch: Batch, key: str) -> Seen:
-        return Seen(method="POST", path=batch.path, headers={}, body=batch.lines[key], at=0.0)
+        return Seen(
+            method="POST", path=batch.path, headers={}, body=batch.lines[key], at=0.0
+        )
 
     def _results(self, batch: Batch) -> Iterator[tuple[str, tuple[str, Any]]]:
         """Yield each call's fault and body: the last comes first, and every third one twice."""

@@ -9,22 +9,29 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Browser, sync_playwright
 
-from reports.render import html
-from reports.run.report import Report
+from qagate.reports.render import html
+from qagate.reports.run.report import Report
 
 __all__ = ["Browser", "Opened", "Tab", "browser", "needs_browser", "opened"]
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (*("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
              *("--disable-background-networking", "--disable-component-update"))  # fmt: skip
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on this machine"
+)
 
 
 class Tab:
     """A report in the browser, with everything it complained about or tried to fetch."""
 
     def __init__(
-        self, browser: Browser, path: Path, address: str = "", width: int = 1280, scheme: str = ""
+        self,
+        browser: Browser,
+        path: Path,
+        address: str = "",
+        width: int = 1280,
+        scheme: str = "",
     ) -> None:
         self.complaints: list[str] = []
         self.requests: list[str] = []

@@ -14,11 +14,11 @@ from xml.sax.saxutils import escape
 
 import yaml
 
-from cases.builder.recipe import Recipe, find_recipe, load_recipe
-from cases.builder.steps import StepCalls
-from cases.builder.work_folder import DraftItem, Origin
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.builder.steps import StepCalls
+from qagate.cases.builder.work_folder import DraftItem, Origin
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from tests.support.loopback import Answer, Handler, Seen, reply
 
 TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
@@ -44,7 +44,10 @@ def paragraph(number: int) -> str:
 def english_paragraph(number: int) -> str:
     draw = random.Random(number)
     values = {
-        **{key: draw.choice(TEXTS["english"][key]) for key in ("name", "person", "month")},
+        **{
+            key: draw.choice(TEXTS["english"][key])
+            for key in ("name", "person", "month")
+        },
         **{key: draw.randint(5, 99) for key in FEW},
         **{key: draw.randrange(210, 990, 10) for key in TENS},
         **{key: first + draw.randint(0, 99) for key, first in YEARS.items()},
@@ -70,12 +73,19 @@ def wikitext(number: int) -> str:
 
 def pages(count: int, start: int = 1) -> list[Page]:
     """Return articles, and with them what no article is: talk pages, redirects, stubs."""
-    made = [Page(n, f"Мясцовасць {n}", wikitext(n)) for n in range(start, start + count)]
+    made = [
+        Page(n, f"Мясцовасць {n}", wikitext(n)) for n in range(start, start + count)
+    ]
     last = start + count
     return [
         *made,
         Page(last, "Размовы:Мясцовасць", wikitext(last), namespace=1),
-        Page(last + 1, "Стары назоў", "#REDIRECT [[Мясцовасць 1]]", redirect="Мясцовасць 1"),
+        Page(
+            last + 1,
+            "Стары назоў",
+            "#REDIRECT [[Мясцовасць 1]]",
+            redirect="Мясцовасць 1",
+        ),
         Page(last + 2, "Накід", "Толькі адзін кароткі сказ."),
     ]
 
@@ -135,7 +145,11 @@ def question(text: str) -> str:
 
 def entries(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"number": one["number"], "question": question(one["text"]), "answer": one["answer"]}
+        {
+            "number": one["number"],
+            "question": question(one["text"]),
+            "answer": one["answer"],
+        }
         for one in asked
     ]
 
@@ -146,8 +160,12 @@ def listed(seen: Seen, items: list[dict[str, Any]]) -> Answer:
     return reply(seen, text=json.dumps(items, ensure_ascii=False))
 
 
-def confirmed(seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае з тэксту.") -> Answer:
-    return reply(seen, text=json.dumps({"reason": reason, "grade": grade}, ensure_ascii=False))
+def confirmed(
+    seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае з тэксту."
+) -> Answer:
+    return reply(
+        seen, text=json.dumps({"reason": reason, "grade": grade}, ensure_ascii=False)
+    )
 
 
 def models() -> Handler:
@@ -160,7 +178,9 @@ def models() -> Handler:
             answers.update((one["question"], one["answer"]) for one in said)
             return listed(seen, said)
         if "Невядома" in seen.prompt or "Unknown" in seen.prompt:
-            return reply(seen, text="Невядома" if "Невядома" in seen.prompt else "Unknown")
+            return reply(
+                seen, text="Невядома" if "Невядома" in seen.prompt else "Unknown"
+            )
         if "Прапанаваны адказ" in seen.prompt or "roposed answer" in seen.prompt:
             return confirmed(seen)
         return reply(seen, text=next(a for q, a in answers.items() if q in seen.prompt))
@@ -194,7 +214,9 @@ def with_calls(folder: Path, work: Callable[[StepCalls], Awaitable[T]]) -> T:
 
 
 def make_item(number: int, **changes: Any) -> DraftItem:
-    origin = Origin(group="news", source="news.jsonl", page=f"{number}", title=f"Навіна {number}")
+    origin = Origin(
+        group="news", source="news.jsonl", page=f"{number}", title=f"Навіна {number}"
+    )
     made = DraftItem(
         id=f"be-{number:04}", language="be", paragraph=paragraph(number), origin=origin
     )
@@ -217,7 +239,9 @@ OPEN = {"question": "Дзе гэта здарылася першы раз?"}
 WAYS: tuple[Callable[[Seen, list[dict[str, Any]]], Answer], ...] = (
     lambda seen, said: reply(seen, text=_text(said)[: len(_text(said)) // 2]),
     lambda seen, said: listed(seen, said[:-1]),
-    lambda seen, said: reply(seen, text=f"Вось мой спіс:\n```json\n{_text(said)}\n```\nГатова!"),
+    lambda seen, said: reply(
+        seen, text=f"Вось мой спіс:\n```json\n{_text(said)}\n```\nГатова!"
+    ),
     lambda seen, said: listed(seen, said[::-1]),
     lambda seen, said: listed(seen, [{**said[0], "answer": "Магчыма"}, *said[1:]]),
     lambda seen, said: listed(seen, [*said[:-1], {**said[-1], **OPEN}]),
@@ -233,7 +257,9 @@ def unruly(seen: Seen) -> Answer:
     if not asked:
         return doubtful(seen)
     if any(hashed(one["text"]) < 4 for one in asked):
-        return reply(seen, text="Прабачце, не магу.")  # no matter what stands next to it
+        return reply(
+            seen, text="Прабачце, не магу."
+        )  # no matter what stands next to it
     return WAYS[hashed(seen.prompt) % len(WAYS)](seen, entries(asked))
 
 

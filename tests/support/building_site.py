@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cases.__main__ import main
+from qagate.cases.__main__ import main
 from tests.support.building import models, pages, rows, write_dump, write_news
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.reviewing import Fill, filled_in, sheet_rows
@@ -31,7 +31,9 @@ class Site:
     validator: Loopback
     provider: str = "openai"  # of the validator
 
-    def recipe(self, count: int = FEW, build: str = "", sources: str = "", more: str = "") -> Path:
+    def recipe(
+        self, count: int = FEW, build: str = "", sources: str = "", more: str = ""
+    ) -> Path:
         texts = sources or (
             "  encyclopaedia: {from: be.xml.bz2, licence: CC BY-SA 4.0, "
             f"count: {count}}}\n  news: {{from: news.jsonl, count: {max(1, count // 2)}}}\n"
@@ -76,11 +78,15 @@ class Site:
         return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
 
     def files(self, folder: str, steps: Sequence[str] = STEPS) -> dict[str, bytes]:
-        return {step: (self.path / folder / f"{step}.jsonl").read_bytes() for step in steps}
+        return {
+            step: (self.path / folder / f"{step}.jsonl").read_bytes() for step in steps
+        }
 
 
 @contextlib.contextmanager
-def site(path: Path, handler: Handler, articles: int = 36, **recipe: Any) -> Iterator[Site]:
+def site(
+    path: Path, handler: Handler, articles: int = 36, **recipe: Any
+) -> Iterator[Site]:
     """Run both models for a block, with a dump of so many articles, 80 news and a recipe."""
     write_dump(path / "be.xml.bz2", pages(articles))
     write_news(path / "news.jsonl", 80)
@@ -100,23 +106,34 @@ def reviewed_site(path: Path, count: int = 10) -> Iterator[Site]:
 
 def funnel_adds_up(folder: Path, steps: Sequence[str] = STEPS) -> dict[str, Any]:
     """Return the report after checking that no item is lost or counted twice."""
-    report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    report: dict[str, Any] = json.loads(
+        (folder / "report.json").read_text(encoding="utf-8")
+    )
     sampled = [row["id"] for row in rows(folder, "sample")]
-    assert len(set(sampled)) == len(sampled) == report["items"] == sum(report["final"].values())
+    assert (
+        len(set(sampled))
+        == len(sampled)
+        == report["items"]
+        == sum(report["final"].values())
+    )
     for before, after in pairwise(steps):
         kept = [row["id"] for row in rows(folder, before) if row["state"] == "kept"]
         assert sorted(kept) == sorted(row["id"] for row in rows(folder, after))
     for step in steps:
         told = report["steps"][step]
         assert told["in"] == told["kept"] + told["dropped"] + told["pending"]
-        assert all(row["reason"] for row in rows(folder, step) if row["state"] != "kept")
+        assert all(
+            row["reason"] for row in rows(folder, step) if row["state"] != "kept"
+        )
     return report
 
 
 def sent_back(sheet: Path, back: Path, fill: Fill) -> Path:
     """Fill a sheet in and return the file: a CSV, or the JSON that the form saves."""
     if back.suffix == ".json":
-        filled = [row | fill(number, row) for number, row in enumerate(sheet_rows(sheet))]
+        filled = [
+            row | fill(number, row) for number, row in enumerate(sheet_rows(sheet))
+        ]
         keys = ("item", "verdict", "edited", "comment")
         said = [{key: row[key] for key in keys} for row in filled]
         saved = {"sheet": "x", "reviewer": filled[0]["reviewer"], "rows": said}

@@ -5,19 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_dataset
-from cases.dataset import Dataset, Slice
-from cases.loading import load_cases
-from evaluators.core import Case, UsageError
-from evaluators.kinds import kind_of
-from evaluators.rubric import RUBRICS
+from qagate.cases.config import load_dataset
+from qagate.cases.dataset import Dataset, Slice
+from qagate.cases.loading import load_cases
+from qagate.evaluators.core import Case, UsageError
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import RUBRICS
 
 
 def made(path: Path, kind: str = "graded", yes: str = "", no: str = "") -> Slice:
-    return Slice(dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no)
+    return Slice(
+        dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no
+    )
 
 
-def loaded(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> list[Case]:
+def loaded(
+    folder: Path, text: str, suffix: str = "csv", kind: str = "graded"
+) -> list[Case]:
     path = folder / f"data.{suffix}"
     path.write_bytes(text.encode())
     return load_cases(made(path, kind))

@@ -9,15 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from cases.download.public_files import DownloadError, load_benchmarks
-from reports.commands.data_sets import download as main
+from qagate.cases.download.public_files import DownloadError, load_benchmarks
+from qagate.reports.commands.data_sets import download as main
 from tests.support.loopback import Answer, Loopback, loopback
 from tests.support.tables import kept
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [
-    {"question": "is the sky blue", "title": "Sky", "answer": True, "passage": "Blue it is."},
-    {"question": "is it green", "title": "Sky", "answer": False, "passage": "Blue it is. " * 50},
+    {
+        "question": "is the sky blue",
+        "title": "Sky",
+        "answer": True,
+        "passage": "Blue it is.",
+    },
+    {
+        "question": "is it green",
+        "title": "Sky",
+        "answer": False,
+        "passage": "Blue it is. " * 50,
+    },
 ]
 BOOLQ = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 SIMPLEQA = kept(__file__, "simpleqa").encode()
@@ -38,7 +48,9 @@ class FileServer:
 @contextmanager
 def file_server() -> Iterator[FileServer]:
     files: dict[str, Answer] = {}
-    with loopback(handler=lambda seen: files.get(seen.path, Answer(status=404))) as server:
+    with loopback(
+        handler=lambda seen: files.get(seen.path, Answer(status=404))
+    ) as server:
         yield FileServer(server, files)
 
 

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from cases.tasks import PromptedAnswer, RecordedAnswer
-from evaluators import core
-from evaluators.ledger import Ledger, LedgerError
-from evaluators.models import connect
-from evaluators.models.spec import parse
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.runtime.engine import Engine, Job, Task
-from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriter
-from evaluators.runtime.process import EngineProcess
-from evaluators.runtime.schedule import UNLIMITED, Schedule
-from evaluators.text import Key
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
+from qagate.evaluators import core
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.spec import parse
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.evaluators.runtime.engine import Engine, Job, Task
+from qagate.evaluators.runtime.outcomes import (
+    InMemoryOutcomes,
+    OutcomeStore,
+    OutcomeWriter,
+)
+from qagate.evaluators.runtime.process import EngineProcess
+from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
+from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.scripted import PROMPT, Scripted, make_case
 
@@ -70,14 +74,21 @@ class Made:
     def make(self, sink: OutcomeWriter) -> Engine:
         if self.error is not None:
             raise self.error
-        tasks = {f"k{number}": prompted(number, self.model) for number in range(self.count)}
+        tasks = {
+            f"k{number}": prompted(number, self.model) for number in range(self.count)
+        }
         ledger = Ledger(self.folder / "ledger")
         caller = Caller(ledger, CallSettings(concurrency=2), lambda spec, reply: 0.5)
         return Engine(tasks, caller, sink, 2)
 
 
 def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> Engine:
-    return Engine(tasks, Caller(Ledger(ledger), CallSettings(), lambda spec, reply: None), sink, 16)
+    return Engine(
+        tasks,
+        Caller(Ledger(ledger), CallSettings(), lambda spec, reply: None),
+        sink,
+        16,
+    )
 
 
 def good() -> Scripted:
@@ -152,10 +163,15 @@ class Bench:
         self.engine = Engine(by_key, caller, self.board, settings.concurrency)
 
     def job(self, window: int) -> Job:
-        return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
+        return Job(
+            make=lambda writer: self.engine, schedule=Schedule(self.keys, window)
+        )
 
     def run(
-        self, window: int = 100, models: Sequence[core.Model] = (), first: float = UNLIMITED
+        self,
+        window: int = 100,
+        models: Sequence[core.Model] = (),
+        first: float = UNLIMITED,
     ) -> dict[str, core.Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window, first=first), models))
         return self.posted.outcomes

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from evaluators.core import Model, parse_judges
-from evaluators.judges.factory import JudgeFactory
+from qagate.evaluators.core import Model, parse_judges
+from qagate.evaluators.judges.factory import JudgeFactory
 
 
 def judges(*specs: str, models: Sequence[Model] = (), seed: int = 0) -> JudgeFactory:

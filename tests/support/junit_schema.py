@@ -14,7 +14,10 @@ TEXT = re.compile(r"[\s\S]*")
 # required ones marked "!".
 CHILDREN: Mapping[str, tuple[str, ...]] = kept(__file__, "children")
 _NAMES = kept(__file__, "names")
-_SHAPES = {"time": SECONDS, **dict.fromkeys(["tests", "tests!", "failures", "errors"], NUMBER)}
+_SHAPES = {
+    "time": SECONDS,
+    **dict.fromkeys(["tests", "tests!", "failures", "errors"], NUMBER),
+}
 _SHAPES |= dict.fromkeys(["disabled", "skipped", "assertions"], NUMBER)
 ATTRIBUTES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
     element: {name: _SHAPES.get(name, TEXT) for name in names.split()}
@@ -26,7 +29,10 @@ HOLD_TEXT = ("error", "failure", "system-out")
 def violations(text: str) -> list[str]:
     """Return what the schema does not allow in a file, nothing where it is valid."""
     root = ET.fromstring(text.encode())
-    return [*([] if root.tag == "testsuites" else [f"the root is {root.tag}"]), *_element(root)]
+    return [
+        *([] if root.tag == "testsuites" else [f"the root is {root.tag}"]),
+        *_element(root),
+    ]
 
 
 def _element(element: ET.Element) -> Iterator[str]:

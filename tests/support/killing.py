@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evaluators.core import UsageError, read_place
-from evaluators.ledger.sqlite import open_store
+from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.ledger.sqlite import open_store
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.projects import new_project
 
@@ -32,7 +32,9 @@ class Trace:
     def answer(self, seen: Seen) -> Answer:
         prompt = seen.prompt
         self.sent.append((prompt, time.monotonic()))
-        good = plausible(lambda asked, name, schema: grade(prompt) if name == "grade" else "so")
+        good = plausible(
+            lambda asked, name, schema: grade(prompt) if name == "grade" else "so"
+        )
         return replace(good(seen), delay=self.delay)
 
     def asked(self, until: float) -> int:
@@ -97,7 +99,9 @@ class Chain:
         self.kept.append(self.count())
         if struck:
             time.sleep(SETTLED_SECONDS)
-            self.kills.append(Kill(victim=victim, over=time.monotonic(), kept=self.kept[-1]))
+            self.kills.append(
+                Kill(victim=victim, over=time.monotonic(), kept=self.kept[-1])
+            )
 
     @property
     def fatal(self) -> list[Kill]:
@@ -112,9 +116,13 @@ class Chain:
     def outcomes(self) -> Mapping[str, Any]:
         path = self.folder / "reports" / "out" / "records.jsonl"
         records = [
-            json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
+            json.loads(line)
+            for line in path.read_text(encoding="utf-8").split("\n")
+            if line
         ]
-        return {one["key"]: (one["outcome"], one["grade"], one["answer"]) for one in records}
+        return {
+            one["key"]: (one["outcome"], one["grade"], one["answer"]) for one in records
+        }
 
     def count(self) -> int:
         place = read_place(self.ledger, self.folder)
@@ -137,9 +145,13 @@ def members(pid: int) -> dict[Victim, list[int]]:
     """Return the processes of a run by what they are; ``pid`` is the controller's."""
     found: dict[Victim, list[int]] = {"controller": [pid], "engine": [], "worker": []}
     with suppress(OSError):  # it may just have ended
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+        for child in (
+            Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        ):
             # A forked process goes by its parent's command, a worker by its own.
-            found["engine" if command(int(child)) == command(pid) else "worker"].append(int(child))
+            found["engine" if command(int(child)) == command(pid) else "worker"].append(
+                int(child)
+            )
     return found
 
 

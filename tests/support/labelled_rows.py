@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def write(name: str, rows: Sequence[dict[str, object]]) -> str:
-    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Path(name).write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     return name
 
 

@@ -66,7 +66,9 @@ class Seen:
         asked = self.body.get("messages") or self.body.get("input") or ()
         turns = [turn.get("content") for turn in asked]
         given = self.body.get("system", ())  # Anthropic's own: a text, or blocks of it
-        system = [given] if isinstance(given, str) else [block["text"] for block in given]
+        system = (
+            [given] if isinstance(given, str) else [block["text"] for block in given]
+        )
         return "\n".join(str(part) for part in (*system, *turns) if part)
 
     @property
@@ -98,11 +100,16 @@ def plausible(rule: Rule = marked) -> Handler:
 
     def handle(seen: Seen) -> Answer:
         if seen.tool is None:
-            said = [value for key, value in MARK.findall(seen.prompt) if key == "answer"]
+            said = [
+                value for key, value in MARK.findall(seen.prompt) if key == "answer"
+            ]
             return reply(seen, text=said[-1] if said else "I am a loopback.")
         properties = seen.tool[1].get("properties", {})
         return reply(
-            seen, arguments={key: rule(seen, key, schema) for key, schema in properties.items()}
+            seen,
+            arguments={
+                key: rule(seen, key, schema) for key, schema in properties.items()
+            },
         )
 
     return handle
@@ -110,7 +117,9 @@ def plausible(rule: Rule = marked) -> Handler:
 
 def good(seen: Seen) -> Answer:
     """Answer ``fine`` as a model, and grade every answer CORRECT as a judge."""
-    return plausible(lambda asked, name, schema: "CORRECT" if name == "grade" else "fine")(seen)
+    return plausible(
+        lambda asked, name, schema: "CORRECT" if name == "grade" else "fine"
+    )(seen)
 
 
 def reply(seen: Seen, text: str = "", arguments: object = None) -> Answer:
@@ -123,7 +132,10 @@ def reply(seen: Seen, text: str = "", arguments: object = None) -> Answer:
 def completion(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
     said: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if arguments is not None:
-        function = {"name": (seen.tool or ("tool",))[0], "arguments": json.dumps(arguments)}
+        function = {
+            "name": (seen.tool or ("tool",))[0],
+            "arguments": json.dumps(arguments),
+        }
         call = {"id": "call_1", "type": "function", "function": function}
         said |= {"content": None, "tool_calls": [call]}
     return {
@@ -157,7 +169,11 @@ def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
     item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
     if arguments is not None:
         name = (seen.tool or ("tool",))[0]
-        item = {"type": "function_call", "name": name, "arguments": json.dumps(arguments)}
+        item = {
+            "type": "function_call",
+            "name": name,
+            "arguments": json.dumps(arguments),
+        }
         item |= {"id": "fc_1", "call_id": "call_1"}
     return {
         "id": "resp_1",
@@ -184,7 +200,9 @@ def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
 class Loopback:
     """A running server: where it is, and what it has seen."""
 
-    def __init__(self, script: tuple[Answer, ...], handler: Handler, port: int = 0) -> None:
+    def __init__(
+        self, script: tuple[Answer, ...], handler: Handler, port: int = 0
+    ) -> None:
         self.requests: list[Seen] = []
         self.in_flight = 0
         self.peak = 0
@@ -218,15 +236,21 @@ class Loopback:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=1024)
+        server = await asyncio.start_server(
+            self._connection, "127.0.0.1", self.port, backlog=1024
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
         server.close()
 
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         # Cancelled is how a connection ends when the server stops; streams would log an error.
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with contextlib.suppress(
+            OSError, asyncio.IncompleteReadError, asyncio.CancelledError
+        ):
             async for seen in _requests(reader):
                 self.requests.append(seen)
                 async with self._counted():
@@ -254,7 +278,8 @@ async def _requests(reader: asyncio.StreamReader) -> AsyncIterator[Seen]:
         start, *lines = head.rstrip().split("\r\n")
         method, path, _ = start.split(" ")
         headers = {
-            name.lower(): value.strip() for name, _, value in (s.partition(":") for s in lines)
+            name.lower(): value.strip()
+            for name, _, value in (s.partition(":") for s in lines)
         }
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         yield Seen(
@@ -277,7 +302,9 @@ async def _perform(answer: Answer, writer: asyncio.StreamWriter) -> bool:
     if answer.action == "hang":
         await asyncio.Event().wait()
     endless = answer.action == "endless"
-    if answer.action == "send":  # at once: what a client makes of a body alone is not asked here
+    if (
+        answer.action == "send"
+    ):  # at once: what a client makes of a body alone is not asked here
         writer.write(_head(answer, len(answer.content)) + answer.content)
         await writer.drain()
         return True
@@ -290,7 +317,11 @@ async def _perform(answer: Answer, writer: asyncio.StreamWriter) -> bool:
 
 
 def _head(answer: Answer, length: int) -> bytes:
-    headers = {"content-type": "application/json", "content-length": str(length), **answer.headers}
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(length),
+        **answer.headers,
+    }
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"HTTP/1.1 {answer.status} Reason\r\n{lines}\r\n".encode("latin-1")
 
@@ -310,7 +341,9 @@ async def _parts(answer: Answer) -> AsyncIterator[bytes]:
 
 
 @contextlib.contextmanager
-def loopback(*script: Answer, handler: Handler | None = None, port: int = 0) -> Iterator[Loopback]:
+def loopback(
+    *script: Answer, handler: Handler | None = None, port: int = 0
+) -> Iterator[Loopback]:
     """Run a server for a block: the script's answers first, one a request, then the handler's."""
     server = Loopback(script, handler or plausible(), port)
     server.start()

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from reports.metrics.gate import GateInputs, gate_inputs
-from reports.metrics.summary import summarise
-from reports.run.record import Record
-from reports.run.run_json import decode
+from qagate.cases.dataset import Dataset, Slice, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.reports.metrics.gate import GateInputs, gate_inputs
+from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.record import Record
+from qagate.reports.run.run_json import decode
 from tests.support.tables import kept
 
 BLANK: Record = decode(Record, kept(__file__, "blank"))
@@ -18,12 +18,18 @@ BLANK: Record = decode(Record, kept(__file__, "blank"))
 
 def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Slice:
     blank = Slice(
-        dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=rules
+        dataset="d",
+        language="bg",
+        kind=kind_of(kind),
+        path=Path("bg.csv"),
+        thresholds=rules,
     )
     return replace(blank, **fields)  # type: ignore[arg-type]
 
 
-def make_dataset(*slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = False) -> Dataset:
+def make_dataset(
+    *slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = False
+) -> Dataset:
     return Dataset(
         name="d",
         folder=Path(),
@@ -37,7 +43,11 @@ def make_dataset(*slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = 
 def make_record(number: int, **fields: object) -> Record:
     """Return item ``i<number>``, passed unless said otherwise."""
     named = replace(
-        BLANK, id=f"i{number}", key=f"d-bg-i{number}", row=number + 1, question=f"{number}?"
+        BLANK,
+        id=f"i{number}",
+        key=f"d-bg-i{number}",
+        row=number + 1,
+        question=f"{number}?",
     )
     return replace(named, **fields)  # type: ignore[arg-type]
 
@@ -55,5 +65,7 @@ def graded(
     return numbered([*rows, *[{"outcome": "error", "answer": None}] * error])
 
 
-def inputs_of(slice_: Slice, records: Sequence[Record], distrust: str = "") -> GateInputs:
+def inputs_of(
+    slice_: Slice, records: Sequence[Record], distrust: str = ""
+) -> GateInputs:
     return gate_inputs(slice_, records, summarise(records, slice_), distrust)

@@ -5,17 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Dataset, Slice, SliceSample, Threshold
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
-from evaluators.kinds import kind_of
-from evaluators.rubric import Rubric
-from reports.gates.decide import SessionFacts
-from reports.render.writer import write
-from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration
-from reports.run.record import Record
-from reports.run.report import Report
-from reports.verdict.assemble import Facts, ReportInputs, account
+from qagate.cases.dataset import Dataset, Slice, SliceSample, Threshold
+from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.rubric import Rubric
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.render.writer import write
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
+from qagate.reports.verdict.assemble import Facts, ReportInputs, account
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
 from tests.support.tables import kept
@@ -31,7 +31,12 @@ RUBRIC = Rubric(
 )
 LETTERS = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
 SPEC = "openai:judge"
-ORIGIN = {"file": "en.csv", "data_sha256": "ab" * 32, "rubric": RUBRIC.version, "pass_bar": None}
+ORIGIN = {
+    "file": "en.csv",
+    "data_sha256": "ab" * 32,
+    "rubric": RUBRIC.version,
+    "pass_bar": None,
+}
 
 
 def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> Slice:
@@ -64,7 +69,9 @@ def answered(letters: str, language: str = "en", **fields: object) -> list[Recor
 
     def made(number: int, letter: str) -> Record:
         grade = LETTERS.get(letter)
-        state = {"c": "passed", "e": "error", "m": "missing", "s": "stopped"}.get(letter, "failed")
+        state = {"c": "passed", "e": "error", "m": "missing", "s": "stopped"}.get(
+            letter, "failed"
+        )
         own: dict[str, object] = {
             "key": f"facts-{language}-i{number}",
             "question": f"Question {number}?",
@@ -74,7 +81,10 @@ def answered(letters: str, language: str = "en", **fields: object) -> list[Recor
             "reason": f"It is {grade}." if grade else "",
             "error": {"e": "timeout: no reply", "m": "stopped: -x"}.get(letter, ""),
             "score": RUBRIC.scores.get(grade or ""),
-            "metadata": {"fact_id": f"F{number}", "topic": "Art" if number % 2 else "Sport"},
+            "metadata": {
+                "fact_id": f"F{number}",
+                "topic": "Art" if number % 2 else "Sport",
+            },
         }
         return make_record(number, **alike | own | fields)
 
@@ -98,8 +108,14 @@ def run_of(
     given = Facts(
         model="openai:new",
         judge=SPEC,
-        session=SessionFacts(pytest_code=int(any(r.outcome != "passed" for r in records))),
-        provenance={"seed": 0, "slices": dict.fromkeys(sizes, ORIGIN), "python": "3.11"},
+        session=SessionFacts(
+            pytest_code=int(any(r.outcome != "passed" for r in records))
+        ),
+        provenance={
+            "seed": 0,
+            "slices": dict.fromkeys(sizes, ORIGIN),
+            "python": "3.11",
+        },
         run={"id": "r1"},
     )
     return account(

@@ -8,13 +8,21 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import CallError, Message, Reply, Request, Tool
-from evaluators.models import connect
-from evaluators.models.adapter import parse_body
-from evaluators.models.api import ApiModel
-from evaluators.models.spec import Spec, build
-from evaluators.text import Key
-from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message, response
+from qagate.evaluators.core import CallError, Message, Reply, Request, Tool
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.adapter import parse_body
+from qagate.evaluators.models.api import ApiModel
+from qagate.evaluators.models.spec import Spec, build
+from qagate.evaluators.text import Key
+from tests.support.loopback import (
+    Answer,
+    Loopback,
+    Seen,
+    completion,
+    loopback,
+    message,
+    response,
+)
 
 SECRET = "sk-loop-5ecret5ecret"
 TOOL = Tool(
@@ -33,7 +41,9 @@ GONE = object()
 SEEN = Seen(method="POST", path="/", headers={}, body={"model": "model-1"}, at=0.0)
 WIRES = {"openai": completion, "anthropic": message, "openai-responses": response}
 both = pytest.mark.parametrize("provider", PROVIDERS)
-two = pytest.mark.parametrize("provider", PROVIDERS[:2])  # the Responses API's wire is OpenAI's
+two = pytest.mark.parametrize(
+    "provider", PROVIDERS[:2]
+)  # the Responses API's wire is OpenAI's
 
 
 def spec_of(provider: str, server: Loopback, **changes: Any) -> Spec:
@@ -43,7 +53,10 @@ def spec_of(provider: str, server: Loopback, **changes: Any) -> Spec:
 
 def asked(text: str = "Who?", **changes: Any) -> Request:
     return Request(
-        messages=(Message(role="system", content="Be brief."), Message(role="user", content=text)),
+        messages=(
+            Message(role="system", content="Be brief."),
+            Message(role="user", content=text),
+        ),
         **changes,
     )
 
@@ -97,12 +110,16 @@ def finished(provider: str, body: dict[str, Any], reason: str) -> object:
     return body
 
 
-def ask_body(provider: str, change: Callable[[dict[str, Any]], object], **settings: Any) -> Reply:
+def ask_body(
+    provider: str, change: Callable[[dict[str, Any]], object], **settings: Any
+) -> Reply:
     """The reply that a changed good body is read as."""
     body = change(WIRES[provider](SEEN, "good"))
     content = body if isinstance(body, str) else json.dumps(body)
     spec = build(provider, "model-1", "http://127.0.0.1:1/v1", f"{provider}:model-1")
-    return ApiModel(replace(spec, **settings), Key(SECRET)).read(parse_body(content.encode()), {})
+    return ApiModel(replace(spec, **settings), Key(SECRET)).read(
+        parse_body(content.encode()), {}
+    )
 
 
 def changed(path: str, value: object) -> Callable[[dict[str, Any]], object]:

@@ -28,11 +28,17 @@ class Page(HTMLParser):
 
     def named(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
         wanted = attributes.items()
-        return [found for name, found in self.tags if name == tag and wanted <= found.items()]
+        return [
+            found
+            for name, found in self.tags
+            if name == tag and wanted <= found.items()
+        ]
 
 
 def items(text: str) -> list[dict[str, object]]:
-    (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+    (block,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', text
+    )
     data = json.loads(block)
     columns: Sequence[str] = data["columns"]
     known: Mapping[str, Sequence[str]] = data["words"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import LedgerPlace, PostgresUrl
+from qagate.evaluators.core import LedgerPlace, PostgresUrl
 
 PAGE = 4096  # bytes
 

@@ -52,7 +52,12 @@ class Cluster:
         self._numbers = count(1)
         self.port = _free_port()
         self._owner = _owner_of(folder)
-        options = ("--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale")
+        options = (
+            "--auth=trust",
+            f"--username={USER}",
+            "--encoding=UTF8",
+            "--no-locale",
+        )
         done = subprocess.run(
             [programs / "initdb", *options, "--no-sync", f"--pgdata={self.data}"],
             cwd="/",
@@ -76,7 +81,16 @@ class Cluster:
         """Make the server take TLS, from the next connection on; return its certificate."""
         names = {"-keyout": self.data / "server.key", "-out": self.data / "server.crt"}
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=qa"]
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-subj",
+                "/CN=qa",
+            ]
             + ["-addext", "subjectAltName=IP:127.0.0.1"]
             + [str(word) for pair in names.items() for word in pair],
             capture_output=True,
@@ -94,17 +108,30 @@ class Cluster:
         """Start the server, unless it runs, and wait until it answers."""
         if self._process is not None:
             return
-        words = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        words = [
+            part
+            for name, value in SETTINGS.items()
+            for part in ("-c", f"{name}={value}")
+        ]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.data, "-p", str(self.port), *words],
+                [
+                    self._programs / "postgres",
+                    "-D",
+                    self.data,
+                    "-p",
+                    str(self.port),
+                    *words,
+                ],
                 cwd="/",
                 stdout=log,
                 stderr=log,
                 **self._owner,
             )
         if not _wait_for(self.url(), self._process):
-            pytest.fail(f"PostgreSQL did not start:\n{self._log.read_text(encoding='utf-8')}")
+            pytest.fail(
+                f"PostgreSQL did not start:\n{self._log.read_text(encoding='utf-8')}"
+            )
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Stop the server: SIGINT cuts its connections, SIGQUIT is as if it had crashed."""
@@ -126,7 +153,9 @@ def running() -> Iterator[Cluster]:
         try:
             yield cluster
         finally:
-            cluster.stop(signal.SIGQUIT)  # its data go with it: nothing has to reach the disk
+            cluster.stop(
+                signal.SIGQUIT
+            )  # its data go with it: nothing has to reach the disk
 
 
 @pytest.fixture(scope="session")
@@ -150,9 +179,13 @@ def pooler(cluster: Cluster) -> Iterator[int]:
     with tempfile.TemporaryDirectory(prefix="qa-pool-", dir=in_memory()) as folder:
         users, settings, port = Path(folder, "users"), Path(folder, "ini"), _free_port()
         users.write_text('"qa" ""\n"runner" ""\n', "utf-8")
-        settings.write_text(POOLER.format(server=cluster.port, port=port, users=users), "utf-8")
+        settings.write_text(
+            POOLER.format(server=cluster.port, port=port, users=users), "utf-8"
+        )
         owner = _owner_of(Path(folder))
-        process = subprocess.Popen([found, "-q", settings], stderr=subprocess.DEVNULL, **owner)
+        process = subprocess.Popen(
+            [found, "-q", settings], stderr=subprocess.DEVNULL, **owner
+        )
         try:
             _wait_for(f"postgresql://{USER}@127.0.0.1:{port}/postgres", process)
             yield port

@@ -21,7 +21,7 @@ import pytest
 import xdist.plugin
 from _pytest.config import _prepareconfig
 
-import reports.plugin
+import qagate.reports.plugin
 from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
@@ -34,9 +34,12 @@ INI = f"""
 [pytest]
 pythonpath = {ROOT}
 addopts = --import-mode=importlib --strict-markers --disable-plugin-autoload -p no:cacheprovider
-    -p xdist.plugin -p reports.plugin
+    -p xdist.plugin -p qagate.reports.plugin
 """
-PLUGINS = (reports.plugin, xdist.plugin)  # to look a name up reads what all packages offer
+PLUGINS = (
+    qagate.reports.plugin,
+    xdist.plugin,
+)  # to look a name up reads what all packages offer
 QUIETLY = (  # collecting this process's garbage five times over would take longer than the run
     *("-p", "no:unraisableexception", "-p", "no:threadexception"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -63,11 +66,15 @@ class Project:
         """Write a graded dataset: gold ``Sofia``, one recorded answer an item, by language."""
         languages = {language: f"{{file: {language}.jsonl}}" for language in answers}
         head = "kind: graded\n" + "languages:\n"
-        listed = "".join(f"  {language}: {value}\n" for language, value in languages.items())
+        listed = "".join(
+            f"  {language}: {value}\n" for language, value in languages.items()
+        )
         self.write(f"qa/{name}/dataset.yaml", yaml or head + listed)
         self.write(f"qa/{name}/test_{name}.py", MODULE.format(name=name))
         for language, recorded in answers.items():
-            rows = [item(number, answer) for number, answer in enumerate(recorded, start=1)]
+            rows = [
+                item(number, answer) for number, answer in enumerate(recorded, start=1)
+            ]
             lines = "".join(json.dumps(row) + "\n" for row in rows)
             self.write(f"qa/{name}/{language}.jsonl", lines)
 
@@ -100,7 +107,9 @@ class Project:
         return pytest.RunResult(done.returncode, out, err, seconds)
 
     def run_with(self, workers: int, *arguments: str) -> pytest.RunResult:
-        return self.run_in_process(*(("-n", str(workers)) if workers else ()), *arguments)
+        return self.run_in_process(
+            *(("-n", str(workers)) if workers else ()), *arguments
+        )
 
     def run_in_process(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in the project, in this process; what the project's modules patch stays."""
@@ -130,7 +139,9 @@ class Project:
     def refused(self, *arguments: str) -> str:
         """Run in this process, which must end with 4; return the one line that says why."""
         done = self.run_in_process(*arguments)
-        assert done.ret == pytest.ExitCode.USAGE_ERROR, done.stdout.str() + done.stderr.str()
+        assert done.ret == pytest.ExitCode.USAGE_ERROR, (
+            done.stdout.str() + done.stderr.str()
+        )
         assert "Traceback" not in done.stderr.str()
         (line,) = (line for line in done.errlines if line.startswith("ERROR"))
         return line
@@ -157,7 +168,9 @@ class Project:
         return {gate["measure"]: gate["state"] for gate in self.report()["gates"]}
 
     def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text("records.jsonl").split("\n") if line]
+        return [
+            json.loads(line) for line in self.text("records.jsonl").split("\n") if line
+        ]
 
     def outcomes(self) -> Counter[str]:
         return Counter(record["outcome"] for record in self.records())
@@ -177,14 +190,18 @@ def graded(gates: Mapping[str, str], head: str = "", *, judged: bool = False) ->
     lines = ["kind: graded", *filter(None, [head]), "languages:"]
     for language, declared in gates.items():
         rubric = f", rubric: plain.{language}.yaml" if judged else ""
-        lines.append(f"  {language}: {{file: {language}.jsonl{rubric}, gates: {{{declared}}}}}")
+        lines.append(
+            f"  {language}: {{file: {language}.jsonl{rubric}, gates: {{{declared}}}}}"
+        )
     return "\n".join(lines) + "\n"
 
 
 def specs(
     url: str, model: str = "m", judges: Iterable[str] = ("j",), provider: str = "openai"
 ) -> tuple[str, ...]:
-    named = (word for judge in judges for word in ("--judge", f"{provider}:{judge}@{url}/v1"))
+    named = (
+        word for judge in judges for word in ("--judge", f"{provider}:{judge}@{url}/v1")
+    )
     return ("--model", f"{provider}:{model}@{url}/v1", *named)
 
 

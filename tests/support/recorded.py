@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from evaluators.core import LedgerPlace, Reply
-from evaluators.ledger import Ledger, PaidReply
-from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.text import digest
+from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
+from qagate.evaluators.text import digest
 
 SPEC = "openai:m"
 
@@ -16,7 +16,9 @@ def key_of(number: int) -> str:
 
 
 def reply_of(number: int, size: int = 200) -> Reply:
-    return Reply(text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2)
+    return Reply(
+        text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2
+    )
 
 
 def row_of(number: int, size: int = 200, spec: str = SPEC) -> PaidReply:
@@ -25,7 +27,9 @@ def row_of(number: int, size: int = 200, spec: str = SPEC) -> PaidReply:
 
 def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
     """Return what puts requests to models for one run; a failed call is not tried again."""
-    settings = CallSettings(replay=replay, retry=RetryPolicy(attempts=1), random=lambda: 0.5)
+    settings = CallSettings(
+        replay=replay, retry=RetryPolicy(attempts=1), random=lambda: 0.5
+    )
     return Caller(ledger, settings, lambda spec, reply: 0.5)
 
 

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.review.reviews import Review, check_rows, load_adjudications, read_rows
-from cases.review.sheet import Sheet, SheetItem, verdict_question
-from evaluators.judges.ensemble import Adjudication
-from reports.__main__ import main
+from qagate.cases.review.reviews import (
+    Review,
+    check_rows,
+    load_adjudications,
+    read_rows,
+)
+from qagate.cases.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.reports.__main__ import main
 
 Row = dict[str, str]
 Fill = Callable[[int, Row], Row]
@@ -18,7 +23,9 @@ Fill = Callable[[int, Row], Row]
 
 
 def sheet_rows(path: Path) -> list[Row]:
-    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    return list(
+        csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+    )
 
 
 def as_csv(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
@@ -50,8 +57,12 @@ def sheet(*items: SheetItem, name: str = "sheet", reviewer: str = "") -> Sheet:
     return Sheet(items=items, name=name, reviewer=reviewer)
 
 
-def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: str = "") -> Review:
-    return Review(item=item, reviewer=reviewer, verdict=verdict, edited=edited, comment=comment)
+def review(
+    item: str, reviewer: str, verdict: str, edited: str = "", comment: str = ""
+) -> Review:
+    return Review(
+        item=item, reviewer=reviewer, verdict=verdict, edited=edited, comment=comment
+    )
 
 
 def read_sheets(paths: Iterable[Path], asked: Sheet) -> tuple[Review, ...]:
@@ -67,7 +78,12 @@ def saved(
 ) -> Path:
     """Write what the form with this digest saves for these verdicts, by item."""
     rows: Sequence[Mapping[str, str]] = [
-        {"item": item, "verdict": verdict, "edited": (edits or {}).get(item, ""), "comment": ""}
+        {
+            "item": item,
+            "verdict": verdict,
+            "edited": (edits or {}).get(item, ""),
+            "comment": "",
+        }
         for item, verdict in verdicts.items()
     ]
     value = {"sheet": sheet, "reviewer": reviewer, "rows": rows}
@@ -92,8 +108,16 @@ class IssuedRun:
         path = self.folder / f"{name.strip()}.json"
         return saved(path, name, verdicts, sheet=sheet or self.issued["sheets"][-1])
 
-    def accept(self, *files: Path, to: Path | None = None, more: Sequence[str] = ()) -> int:
-        words = ["--accept", *map(str, files), "--sheet", str(self.run / "sheet.json"), *more]
+    def accept(
+        self, *files: Path, to: Path | None = None, more: Sequence[str] = ()
+    ) -> int:
+        words = [
+            "--accept",
+            *map(str, files),
+            "--sheet",
+            str(self.run / "sheet.json"),
+            *more,
+        ]
         to = to or self.to
         return main(["review", *words, *(["--to", str(to)] if to else [])])
 

@@ -9,17 +9,17 @@ from typing import cast
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
-from cases.config import load_dataset  # noqa: E402
-from cases.dataset import Slice  # noqa: E402
-from cases.loading import load_cases  # noqa: E402
-from cases.tables import read_table  # noqa: E402
-from evaluators.core import UsageError  # noqa: E402
-from evaluators.kinds import kind_of  # noqa: E402
-from evaluators.models import catalogue, spec  # noqa: E402
-from evaluators.reading import Map, Settings, load_settings  # noqa: E402
-from evaluators.rubric import RUBRICS  # noqa: E402
-from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
-from evaluators.text import hint, shown  # noqa: E402
+from qagate.cases.config import load_dataset  # noqa: E402
+from qagate.cases.dataset import Slice  # noqa: E402
+from qagate.cases.loading import load_cases  # noqa: E402
+from qagate.cases.tables import read_table  # noqa: E402
+from qagate.evaluators.core import UsageError  # noqa: E402
+from qagate.evaluators.kinds import kind_of  # noqa: E402
+from qagate.evaluators.models import catalogue, spec  # noqa: E402
+from qagate.evaluators.reading import Map, Settings, load_settings  # noqa: E402
+from qagate.evaluators.rubric import RUBRICS  # noqa: E402
+from qagate.evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
+from qagate.evaluators.text import hint, shown  # noqa: E402
 from tests.support.tables import kept  # noqa: E402
 
 CASES = ROOT / "cases"
@@ -31,7 +31,9 @@ def load(path: str, format: str, lang: str) -> list[dict[str, object]]:
     """Return a file's rows by its own columns, a configuration's as one; raises UsageError."""
     if format == "config_yaml":
         return [config(Path(path))]
-    slice_ = Slice(dataset=format, language=lang, kind=kind_of(KINDS[format]), path=Path(path))
+    slice_ = Slice(
+        dataset=format, language=lang, kind=kind_of(KINDS[format]), path=Path(path)
+    )
     load_cases(slice_)
     table = read_table(slice_.path)
     return [
@@ -138,7 +140,9 @@ def _datasets(settings: Settings, key: str) -> None:
         if isinstance(value, Map):
             _datasets(part, inner)
         elif not (settings.path.parent / part.text(inner)).is_file():
-            raise part.problem(inner, f"{shown(value)} is no file; give the path of a data file")
+            raise part.problem(
+                inner, f"{shown(value)} is no file; give the path of a data file"
+            )
 
 
 def _languages(settings: Settings, key: str) -> None:
@@ -151,7 +155,9 @@ def _each_known(settings: Settings, key: str, known: list[str]) -> None:
         raise settings.problem(key, "the list is empty")
     for word in words:
         if word not in known:
-            raise settings.problem(key, f"{shown(word)} is not known; {hint(word, known)}")
+            raise settings.problem(
+                key, f"{shown(word)} is not known; {hint(word, known)}"
+            )
 
 
 def datasets() -> list[str]:
@@ -160,7 +166,9 @@ def datasets() -> list[str]:
 
 def languages() -> list[str]:
     files = sorted(CASES.glob("*/dataset.yaml"))
-    return sorted({language for file in files for language in load_dataset(file, RUBRICS).slices})
+    return sorted(
+        {language for file in files for language in load_dataset(file, RUBRICS).slices}
+    )
 
 
 MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
@@ -170,7 +178,9 @@ MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
     "model": _name,
     "api_key_env": _variable,
 }
-RANGES = {name: limits for kind in METRICS for name, limits in gate_ranges(kind).items()}
+RANGES = {
+    name: limits for kind in METRICS for name, limits in gate_ranges(kind).items()
+}
 TIMES = kept(__file__, "times")
 NUMBERS = kept(__file__, "numbers")
 KEYS: Mapping[str, Callable[[Settings, str], object]] = {

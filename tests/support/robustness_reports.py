@@ -13,14 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the kit runs from a folder of its own
 
-from cases.dataset import Slice  # noqa: E402
-from evaluators.kinds import GRADED  # noqa: E402
-from evaluators.text import sendable  # noqa: E402
-from reports.metrics.summary import summarise  # noqa: E402
-from reports.render.writer import write  # noqa: E402
-from reports.run.clean import masked  # noqa: E402
-from reports.run.record import Record, safe  # noqa: E402
-from reports.run.report import Decision, Report  # noqa: E402
+from qagate.cases.dataset import Slice  # noqa: E402
+from qagate.evaluators.kinds import GRADED  # noqa: E402
+from qagate.evaluators.text import sendable  # noqa: E402
+from qagate.reports.metrics.summary import summarise  # noqa: E402
+from qagate.reports.render.writer import write  # noqa: E402
+from qagate.reports.run.clean import masked  # noqa: E402
+from qagate.reports.run.record import Record, safe  # noqa: E402
+from qagate.reports.run.report import Decision, Report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]
@@ -42,11 +42,16 @@ def _report(cases: Sequence[Row]) -> Report:
         groups[case["language"]].append(_record(case, row))
     records = tuple(record for group in groups.values() for record in group)
     slices = tuple(
-        summarise(group, Slice(dataset="kit", language=language, kind=GRADED, path=Path("kit")))
+        summarise(
+            group,
+            Slice(dataset="kit", language=language, kind=GRADED, path=Path("kit")),
+        )
         for language, group in groups.items()
     )
     gates = tuple(
-        samples.gate("FAIL", dataset="kit", language=case["language"], reason=case["predicted"])
+        samples.gate(
+            "FAIL", dataset="kit", language=case["language"], reason=case["predicted"]
+        )
         for case in cases
     )
     line = f"GATES FAIL (0 of {len(gates)} pass): exit 1"
@@ -55,7 +60,11 @@ def _report(cases: Sequence[Row]) -> Report:
 
 
 def _record(case: Row, row: int) -> Record:
-    texts = {"question": case["question"], "expected": case["gold"], "answer": case["predicted"]}
+    texts = {
+        "question": case["question"],
+        "expected": case["gold"],
+        "answer": case["predicted"],
+    }
     record = samples.record(
         row,
         key=f"kit-{case['language']}-{case['id']}",
@@ -75,9 +84,26 @@ def _run_pytest(cases: Sequence[Row], folder: Path) -> None:
     """Run the cases as recorded answers, offline: what a user's CI would show and keep."""
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        items = [f"--items=simpleqa:{one}={path}" for one, path in _files(cases, work).items()]
-        command = [sys.executable, "-m", "pytest", f"--rootdir={ROOT}", "-c", "pyproject.toml"]
-        command += ["cases/simpleqa", *items, "--gates=off", "-p", "no:cacheprovider", "-q"]
+        items = [
+            f"--items=simpleqa:{one}={path}"
+            for one, path in _files(cases, work).items()
+        ]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            f"--rootdir={ROOT}",
+            "-c",
+            "pyproject.toml",
+        ]
+        command += [
+            "cases/simpleqa",
+            *items,
+            "--gates=off",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+        ]
         command += [f"--ledger={work / 'ledger'}", f"--report-dir={work / 'report'}"]
         command += [f"--junitxml={folder / 'items.xml'}", f"--basetemp={work / 'temp'}"]
         done = subprocess.run(
@@ -91,7 +117,9 @@ def _run_pytest(cases: Sequence[Row], folder: Path) -> None:
         )
     (folder / "terminal.log").write_bytes(done.stdout)
     if done.returncode not in (0, 1):
-        raise RuntimeError(f"pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}")
+        raise RuntimeError(
+            f"pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}"
+        )
 
 
 def _files(cases: Sequence[Row], folder: Path) -> dict[str, Path]:

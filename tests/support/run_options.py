@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reports.plugin.options import RunOptions, read_words
+from qagate.reports.plugin.options import RunOptions, read_words
 
 
 def options_of(*words: str, here: Path = Path()) -> RunOptions:

@@ -3,17 +3,25 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from cases.dataset import Threshold
-from evaluators.core import State
-from evaluators.kinds import kind_of
-from evaluators.statistics.intervals import Estimate
-from reports.render.writer import Files
-from reports.run.clean import masked
-from reports.run.evidence import ConfusionCell
-from reports.run.record import Record
-from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
-from reports.run.run_json import decode
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import State
+from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.render.writer import Files
+from qagate.reports.run.clean import masked
+from qagate.reports.run.evidence import ConfusionCell
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import (
+    Counts,
+    Decision,
+    GateResult,
+    GateState,
+    Report,
+    SliceSummary,
+)
+from qagate.reports.run.run_json import decode
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import BLANK
 from tests.support.tables import kept
@@ -40,14 +48,21 @@ def ended(number: int, language: str, state: State, **changes: object) -> Record
         "outcome": state,
         "grade": grade,
         "reason": f"The answer is judged {grade}." if settled else "",
-        "error": {"error": "timeout: no reply in 60 s", "missing": "stopped: -x"}.get(state, ""),
+        "error": {"error": "timeout: no reply in 60 s", "missing": "stopped: -x"}.get(
+            state, ""
+        ),
     }
     return record(number, **(values | changes))
 
 
 def hostile() -> tuple[Record, ...]:
     """Return a failed record for each hostile text, in question, answer and judge's reason."""
-    texts = {"question": HOSTILE, "answer": HOSTILE, "reason": HOSTILE, "error": HOSTILE}
+    texts = {
+        "question": HOSTILE,
+        "answer": HOSTILE,
+        "reason": HOSTILE,
+        "error": HOSTILE,
+    }
     return tuple(
         record(
             1000 + i,
@@ -94,7 +109,10 @@ def gate(state: GateState, measure: str = "correct", **changes: object) -> GateR
 
 
 def part(
-    kind: str, records: tuple[Record, ...], measures: Mapping[str, float | None], **changes: object
+    kind: str,
+    records: tuple[Record, ...],
+    measures: Mapping[str, float | None],
+    **changes: object,
 ) -> SliceSummary:
     first = records[0]
     shown = {name: estimate(value, len(records)) for name, value in measures.items()}
@@ -117,7 +135,9 @@ def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
     values: dict[str, object] = {
         "counts": count(records),
         "slices": slices,
-        "decision": Decision(gates=(gate("PASS"),), code=0, line="GATES PASS (1 of 1): exit 0"),
+        "decision": Decision(
+            gates=(gate("PASS"),), code=0, line="GATES PASS (1 of 1): exit 0"
+        ),
         "records": records,
         "provenance": {"python": "3.11", "data": {"simpleqa:en": "ab" * 32}},
     }
@@ -125,13 +145,26 @@ def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
 
 
 GRADED = kept(__file__, "graded")
-YES_NO = {"accuracy": 0.82, "precision": 0.8, "recall": 0.85, "f1": 0.824, "unanswered": 0.03}
-ANSWERS = (("NO", "NO", 16), ("NO", "UNANSWERED", 4), ("YES", "NO", 2), ("YES", "YES", 18))
+YES_NO = {
+    "accuracy": 0.82,
+    "precision": 0.8,
+    "recall": 0.85,
+    "f1": 0.824,
+    "unanswered": 0.03,
+}
+ANSWERS = (
+    ("NO", "NO", 16),
+    ("NO", "UNANSWERED", 4),
+    ("YES", "NO", 2),
+    ("YES", "YES", 18),
+)
 """How many items with a label have a grade."""
 
 
 def cells(*counted: tuple[str, str, int]) -> tuple[ConfusionCell, ...]:
-    return tuple(ConfusionCell(label=one, grade=two, count=n) for one, two, n in counted)
+    return tuple(
+        ConfusionCell(label=one, grade=two, count=n) for one, two, n in counted
+    )
 
 
 def full(size: int = 40) -> Report:
@@ -144,7 +177,10 @@ def full(size: int = 40) -> Report:
         slices=_slices(groups),
         decision=Decision(gates=_gates(), code=1, line=line),
         baseline="last-release/run.json",
-        notes=("The judge was not measured for hu.", "languages.default served no slice."),
+        notes=(
+            "The judge was not measured for hu.",
+            "languages.default served no slice.",
+        ),
         cost=1.2345,
         tokens=1_234_567,
     )
@@ -159,9 +195,26 @@ def _slices(groups: Mapping[str, tuple[Record, ...]]) -> tuple[SliceSummary, ...
     graded = (groups[f"simpleqa:{code}"] for code in ("en", "bg", "pl", "hu"))
     return (
         *(part("graded", items, GRADED, breakdowns=topics) for items in graded),
-        part("rated", groups["eba:en"], rated, labels=ratings, note="overlap: a placeholder judge"),
-        part("yes_no", groups["boolq:be"], YES_NO, confusion=cells(*ANSWERS), partial=True),
-        part("judged", groups["judges:en"], {"agreement": 0.93, "kappa": None}, confusion=given),
+        part(
+            "rated",
+            groups["eba:en"],
+            rated,
+            labels=ratings,
+            note="overlap: a placeholder judge",
+        ),
+        part(
+            "yes_no",
+            groups["boolq:be"],
+            YES_NO,
+            confusion=cells(*ANSWERS),
+            partial=True,
+        ),
+        part(
+            "judged",
+            groups["judges:en"],
+            {"agreement": 0.93, "kappa": None},
+            confusion=given,
+        ),
     )
 
 
@@ -174,10 +227,12 @@ def _groups(size: int) -> dict[str, tuple[Record, ...]]:
             ended(i, code, states[i % len(states)]) for i in range(1, size + 1)
         )
     for dataset, code in (("eba", "en"), ("boolq", "be"), ("judges", "en")):
-        changes: dict[str, object] = {"dataset": dataset, "context": "A passage. " * 30}
+        changes: dict[str, Any] = {"dataset": dataset, "context": "A passage. " * 30}
         changes |= {"rating": 7, "grade": None} if dataset == "eba" else {"label": "NO"}
         groups[f"{dataset}:{code}"] = tuple(
-            replace(ended(i, code, states[i % 5]), key=f"{dataset}-{code}-{i}", **changes)  # type: ignore[arg-type]
+            replace(
+                ended(i, code, states[i % 5]), key=f"{dataset}-{code}-{i}", **changes
+            )
             for i in range(1, size + 1)
         )
     return groups

@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluators.core import Case, Limits, Message, Model, Reply, Request
-from evaluators.rubric import Prompt, Protocol, Rubric
+from qagate.evaluators.core import Case, Limits, Message, Model, Reply, Request
+from qagate.evaluators.rubric import Prompt, Protocol, Rubric
 
-PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
+PROMPT = Prompt(
+    name="answer", language="bg", system="", user="{question}", version="answer.bg@1"
+)
 
 
 @dataclass
@@ -49,7 +51,9 @@ def make_case(number: int = 1, **changes: object) -> Case:
 
 def make_rubric(protocol: Protocol = "tool", **fields: Any) -> Rubric:
     texts = {"system": "s", "user": "{question} {target} {predicted_answer}", **fields}
-    return Rubric(name="r", language="bg", protocol=protocol, version="r.bg@1#abc", **texts)
+    return Rubric(
+        name="r", language="bg", protocol=protocol, version="r.bg@1#abc", **texts
+    )
 
 
 async def complete(model: Model, request: Request) -> Reply:

@@ -7,9 +7,16 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
-from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
-from evaluators.runtime.budget import Budget
-from evaluators.runtime.caller import CallSettings, ItemClock, Sender
+from qagate.evaluators.core import (
+    CallError,
+    Limits,
+    Reply,
+    Request,
+    StoppedError,
+    TransientError,
+)
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
 
 T = TypeVar("T")
@@ -20,7 +27,9 @@ class _Jumping(selectors.DefaultSelector):
 
     now = 0.0
 
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+    def select(
+        self, timeout: float | None = None
+    ) -> list[tuple[selectors.SelectorKey, int]]:
         events: list[tuple[selectors.SelectorKey, int]] = super().select(0)
         if not events:
             assert timeout is not None, "everything waits and no timer is set"
@@ -96,7 +105,9 @@ class Metered:
     _at: float = 0.0
 
     def __call__(self, at: float) -> None:
-        level = self.burst if self._level < 0 else self._level + (at - self._at) * self.rate
+        level = (
+            self.burst if self._level < 0 else self._level + (at - self._at) * self.rate
+        )
         self._level, self._at = min(self.burst, level), at
         if self._level >= 1:
             self._level -= 1
@@ -152,7 +163,9 @@ async def call_all(
     async def work() -> None:
         for number in left:
             try:
-                results.append(await sender.send(server, ask_for(str(number)), ItemClock()))
+                results.append(
+                    await sender.send(server, ask_for(str(number)), ItemClock())
+                )
             except CallError as error:
                 results.append(error)
 

@@ -29,7 +29,9 @@ def tabled(*names: str) -> Callable[[T], T]:
 
     def parametrize(test: T) -> T:
         rows = kept(test.__code__.co_filename, test.__name__.removeprefix("test_"))
-        parametrized: T = pytest.mark.parametrize(names if names[1:] else names[0], rows)(test)
+        parametrized: T = pytest.mark.parametrize(
+            names if names[1:] else names[0], rows
+        )(test)
         return parametrized
 
     return parametrize

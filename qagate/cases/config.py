@@ -1,0 +1,482 @@
+"""``dataset.yaml`` and gates files as Dataset and Slice: each setting checked, rubrics found."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+
+from qagate.cases import thresholds
+from qagate.cases.dataset import DATASET_FILE, Dataset, Sampling, Slice, Threshold
+from qagate.cases.labels import LabelReading, Scale
+from qagate.cases.tables import normal
+from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
+from qagate.evaluators import rubric as rubric_files
+from qagate.evaluators.answer_checks import CHECK, GEVAL, METRICS
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.kinds import KINDS, Kind
+from qagate.evaluators.reading import Map, Settings, load_settings
+from qagate.evaluators.rubric import RUBRICS, Prompt, Protocol, Rubric
+from qagate.evaluators.statistics import metrics as metric_rules
+from qagate.evaluators.statistics.metrics import DROP, RATE, RISE, Range
+from qagate.evaluators.text import hint, shown
+
+REPLACE = "replace"
+Gates = tuple[Threshold, ...]
+DEFAULT = "default"
+"""The key of what serves a language that ``languages`` does not list."""
+FALLBACK_LANGUAGE = "en"
+LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", re.ASCII)
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
+PLACE = "{lang}"
+
+SHARED_KEYS = (
+    *(
+        "prompt",
+        "rubric",
+        "rubric_language",
+        "function_description",
+        "choice_scores",
+        "pass_bar",
+    ),
+    *("floor", "floor_limit", "offline_floor", METRICS_KEY),
+)
+"""Keys of a language that the data set may give for all of them."""
+LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
+LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
+DATASET_KEYS = (
+    *(
+        "kind",
+        "languages",
+        "gates",
+        "by",
+        "penalty",
+        DROP,
+        RISE,
+        "holm",
+        "require_calibration",
+    ),
+    *(
+        "cluster",
+        "sample",
+        "judge",
+        "check",
+        "labels",
+        "attacks",
+        "order",
+        thresholds.CHECKS_KEY,
+    ),
+    *("baseline", *SHARED_KEYS),
+)
+
+
+def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
+    """Return the data set that a ``dataset.yaml`` declares, named after its folder; reads no data.
+
+    ``rubrics`` holds the bundled rubrics and prompts. Raises UsageError naming file, line and key.
+    """
+    file = _File(path, rubrics)
+    top = file.top
+    if DEFAULT in file.languages.values:
+        file.default(
+            FALLBACK_LANGUAGE, path
+        )  # so that its errors do not wait for --items
+    slices = {
+        one: file.declared(one) for one in file.languages.values if one != DEFAULT
+    }
+    *others, last = map(ranges_of, slices.values())
+    common = {name: last[name] for name in last if all(name in one for one in others)}
+    if "judge" in top.values and not file.kind.by_rubric:
+        raise top.problem("judge", f"no judge reads the answers of kind {file.kind}")
+    for key, word in (("judge", "unmeasured"), ("baseline", "required")):
+        if key in top.values:
+            top.one_of(key, (word,))
+    dataset = Dataset(
+        name=file.name,
+        folder=path.parent,
+        kind=file.kind,
+        slices=slices,
+        pooled=thresholds.read_pooled(top, common),
+        holm=top.flag("holm"),
+        require_calibration=top.flag("require_calibration"),
+        sampling=thresholds.read_sampling(top),
+        judge_unmeasured="judge" in top.values,
+        baseline_required="baseline" in top.values,
+    )
+    thresholds.check_shares(dataset, top)
+    return dataset
+
+
+def with_items(
+    dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS
+) -> Dataset:
+    """Return the data set with this file for a language; an unlisted one has no gates."""
+    if language in dataset.slices:
+        own = replace(dataset.slices[language], path=path)
+    else:
+        own = _File(dataset.folder / DATASET_FILE, rubrics).default(language, path)
+    return replace(dataset, slices={**dataset.slices, language: own})
+
+
+class _File:
+    """A ``dataset.yaml`` that is being read."""
+
+    def __init__(self, path: Path, rubrics: Path) -> None:
+        self.top, self.rubrics = load_settings(path), rubrics
+        self.top.check_keys(DATASET_KEYS)
+        word, self.name = self.top.text("kind"), path.resolve().parent.name
+        if word not in KINDS:
+            raise self.top.problem(
+                key="kind", what=f"got {shown(word)}; {hint(word, KINDS)}"
+            )
+        self.kind = KINDS[word]
+        if not NAME.fullmatch(self.name):
+            what = f"folder {shown(self.name)} names the dataset: letters, digits and _ only"
+            raise self.top.problem(key="kind", what=what)
+        self._check_kind(self.top)
+        self.languages = self.top.part("languages")
+        if not set(self.languages.values) - {DEFAULT}:
+            what = "name at least one, for instance 'en: {file: en.csv}'"
+            raise self.top.problem("languages", what)
+        for language in self.languages.values:
+            if language != DEFAULT and not LANGUAGE.fullmatch(language):
+                what = "want a language code such as 'bg', or 'default'"
+                raise self.languages.problem(language, what)
+
+    def _check_kind(self, settings: Settings) -> None:
+        for key in settings.values:
+            owners = [kind for kind in KINDS.values() if key in kind.keys]
+            if owners and self.kind not in owners:
+                what = f"only for kind {owners[0]}; this is {self.kind}; take it out"
+                raise settings.problem(key, what)
+
+    def declared(self, language: str) -> Slice:
+        """Return a language that the file lists."""
+        own = self.languages.part(language)
+        own.check_keys(LANGUAGE_KEYS)
+        if not (path := own.text("file")):
+            raise own.problem(
+                key="file", what="missing; name the data file, relative to this one"
+            )
+        bare = self._bare(own, language, self.top.path.parent / path)
+        shared, gates = (one.part("gates") for one in (self.top, own))
+        holder = own if METRICS_KEY in own.values else self.top
+        bars = thresholds.read_metric_bars(holder, shared, gates)
+        read = partial(read_gates, metrics=ranges_of(bare))
+        mine = read(gates)  # a metric's own gates replace those for every language
+        others = [
+            one for one in read(shared) if one.name not in {own.name for own in mine}
+        ]
+        return replace(bare, thresholds=(*others, *mine, *bars))
+
+    def default(self, language: str, path: Path) -> Slice:
+        """Return a language that the file does not list, with the user's data file."""
+        if not LANGUAGE.fullmatch(language):
+            raise UsageError(
+                f"--items: {shown(language)} is not a language code such as 'bg'"
+            )
+        own = self.languages.part(DEFAULT)
+        own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
+        return replace(self._bare(own, language, path), declared=False)
+
+    def _bare(self, own: Settings, language: str, path: Path) -> Slice:
+        """Return a slice without gates; ``own`` says what it has of its own."""
+        top, kind = self.top, self.kind
+        self._check_kind(own)
+        holder = {key: own if key in own.values else top for key in SHARED_KEYS}
+        known = language if language in self.languages.values else FALLBACK_LANGUAGE
+        spoken = holder["rubric_language"].text("rubric_language", known)
+        if not LANGUAGE.fullmatch(spoken):
+            what = f"want a language code such as 'en', got {shown(spoken)}"
+            raise holder["rubric_language"].problem("rubric_language", what)
+        for word in ("yes", "no"):
+            if word in kind.keys and not own.text(word):
+                raise own.problem(word, f"missing; give the language's word for {word}")
+        penalty = top.number("penalty", 0, metric_rules.MAX_PENALTY)
+        rubric = _adapted(
+            _find_rubric(holder["rubric"], kind, self.rubrics, spoken), holder
+        )
+        usual_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
+        return Slice(
+            dataset=self.name,
+            language=language,
+            kind=kind,
+            path=path,
+            prompt=_find_prompt(holder["prompt"], self.rubrics, (language, spoken)),
+            rubric=rubric,
+            pass_bar=holder["pass_bar"].whole("pass_bar", 1, 10) or usual_bar,
+            penalty=1.0 if penalty is None else penalty,
+            by=tuple(normal(name) for name in top.words("by")),
+            yes=own.text("yes").strip(),
+            no=own.text("no").strip(),
+            metrics=thresholds.read_metrics(holder[METRICS_KEY], kind),
+            checks=thresholds.read_checks(top, kind),
+            cluster=normal(top.text("cluster")),
+            label_reading=_label_reading(top.part("labels")),
+            attacks=top.flag("attacks"),
+            order=top.text("order"),
+            floor=_floor(holder["floor"], "floor"),
+            floor_limit=_floor(holder["floor_limit"], "floor_limit"),
+            offline_floor=_floor(holder["offline_floor"], "offline_floor"),
+        )
+
+
+def _floor(holder: Settings, key: str) -> dict[str, float]:
+    floor, known = holder.part(key), metric_rules.floor_ranges()
+    floor.check_keys(known)
+    return {name: floor.number(name, *known[name]) or 0.0 for name in floor.values}
+
+
+def _label_reading(part: Settings) -> LabelReading:
+    part.check_keys(LABEL_KEYS)
+    try:
+        scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
+    except ValueError as error:
+        raise part.problem(key="scale", what=str(error)) from None
+    return LabelReading(
+        column=part.text("column"),
+        raters=part.words("raters"),
+        scale=scale,
+        two_way=part.flag("two_way"),
+        language=part.text("language"),
+    )
+
+
+def _find_rubric(
+    settings: Settings, kind: Kind, rubrics: Path, language: str
+) -> Rubric | None:
+    """Return the rubric named: a path (with ``{lang}``) or ``<name>.<language>.yaml``."""
+    name = settings.text("rubric").replace(PLACE, language)
+    if not name:
+        return None
+    if _is_path(name):
+        protocol: Protocol = "rate" if kind.rated else "letter"
+        rubric = rubric_files.load_template(
+            settings.path.parent / name, language, protocol
+        )
+    else:
+        wanted = f"{name}.{language}.yaml"
+        paths = [folder / wanted for folder in (settings.path.parent, rubrics)]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
+            own = [
+                stem.removeprefix(f"{name}.")
+                for stem in stems
+                if stem.startswith(f"{name}.")
+            ]
+            there = (
+                f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
+            )
+            what = f"no rubric {name!r} in language {language!r} ({there})"
+            raise settings.problem(
+                "rubric", f"{what}; add {wanted} or set rubric_language"
+            )
+        rubric = rubric_files.load_rubric(path)
+        rubric_files.check_language(rubric, language, f"{path}")
+    if kind.by_rubric and (rubric.style == "rated") != kind.rated:
+        what = (
+            f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
+        )
+        raise settings.problem(
+            key="rubric", what=f"{what} cannot use; name another rubric"
+        )
+    return rubric
+
+
+def _adapted(rubric: Rubric | None, holders: Mapping[str, Settings]) -> Rubric | None:
+    """Return the rubric with what the settings say of its function and its scores."""
+    for key in ("function_description", "choice_scores"):
+        holder = holders[key]
+        if key not in holder.values:
+            continue
+        if rubric is None:
+            raise holder.problem(key, "there is no rubric; take it out")
+        if key == "choice_scores":
+            rubric = replace(
+                rubric, scores=rubric_files.read_scores(holder, key, rubric)
+            )
+        elif rubric.protocol in rubric_files.CALLED:
+            rubric = rubric_files.described(rubric, holder.text(key))
+        else:
+            what = f"by protocol {rubric.protocol!r} the judge calls no function"
+            raise holder.problem(key, f"{what}; name the file like 'mine.en.tool.txt'")
+    return rubric
+
+
+def _find_prompt(
+    settings: Settings, rubrics: Path, languages: Sequence[str]
+) -> Prompt | None:
+    """Return the prompt named, as a rubric is, in the first language that has it, if any."""
+    name = settings.text("prompt")
+    folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
+    files = (
+        name.replace(PLACE, language)
+        if _is_path(name)
+        else f"{name or 'answer'}.{language}.yaml"
+        for language in languages
+    )
+    paths = (folder / file for file in files for folder in folders)
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None and name:
+        what = f"no prompt {name!r} in language {languages[0]!r}; looked next to this file and"
+        raise settings.problem("prompt", f"{what} among the bundled ones")
+    prompt = rubric_files.load_prompt(path) if path else None
+    if prompt and prompt.language not in languages:
+        rubric_files.check_language(prompt, languages[0], f"{path}")
+    return prompt
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith((".yaml", ".yml", ".txt"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetGates:
+    """What a gates file says of one data set."""
+
+    languages: Mapping[str, Gates] = field(default_factory=dict)
+    pooled: Gates = ()
+    sampling: Sampling | None = None
+    settings: Settings = field(
+        default_factory=lambda: Settings(Path("--gates"), "", Map(1))
+    )
+    """The part of the file that says so, for error messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatesFile:
+    """The gates by data set, in addition to those of the data sets, or in place of them."""
+
+    datasets: Mapping[str, DatasetGates]
+    replaces_all: bool = False
+    """Whether no other gate of any data set stays."""
+
+    def put_into(self, datasets: Sequence[Dataset], where: str) -> tuple[Dataset, ...]:
+        """Return the data sets with these gates. Raises UsageError where none of them is named."""
+        names = [one.name for one in datasets]
+        if self.datasets.keys().isdisjoint(names):
+            what = f"{where}: no gate for any dataset of this run ({', '.join(names)})"
+            raise UsageError(f"{what}; name one of them")
+        found, alike = (
+            [with_gates(one, self) for one in datasets],
+            {x.casefold(): x for x in names},
+        )
+        for name in sorted(
+            self.datasets.keys() - names
+        ):  # those of data sets that are not run
+            if close := get_close_matches(name.casefold(), alike, n=1, cutoff=0.8):
+                odd = f"those of {name}, which is not in this run (did you mean {alike[close[0]]}?)"
+                found[0] = replace(found[0], left_out=(*found[0].left_out, odd))
+        return tuple(found)
+
+
+def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
+    """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
+
+    ``own`` are more metrics, 0 to 1, that it may name. A data set may also have pooled ``drop`` and
+    ``rise`` and a ``sample``; the file may have ``replace: all``. Raises UsageError.
+    """
+    top = load_settings(path)
+    word = top.text(REPLACE, "all")
+    if word != "all":
+        raise top.problem(
+            REPLACE, f"'all' is needed, not {word!r}; or take the line out"
+        )
+    every = {
+        name: limits
+        for kind in KINDS.values()
+        for name, limits in kind.ranges().items()
+    }
+    every.update(dict.fromkeys((*METRICS, *own), RATE))
+    found = {}
+    for name in (name for name in top.values if name != REPLACE):
+        part = top.part(name)
+        languages = [key for key in part.values if key not in (DROP, RISE, "sample")]
+        if odd := next((key for key in languages if key in DATASET_KEYS), ""):
+            raise part.problem(
+                odd, f"not for a gates file; it belongs in the {DATASET_FILE} of {name}"
+            )
+        parts = {language: part.part(language) for language in languages}
+        found[name] = DatasetGates(
+            languages={
+                one: read_gates(at, _known(at, every)) for one, at in parts.items()
+            },
+            pooled=thresholds.read_pooled(part, _known(part, every)),
+            sampling=thresholds.read_sampling(part),
+            settings=part,
+        )
+    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
+
+
+def _known(part: Settings, every: Mapping[str, Range]) -> dict[str, Range]:
+    """Return every metric, and those named here that only a user's own data set can have."""
+    changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
+    names = (name for one in (part, *changes) for name in one.values)
+    own = (
+        one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK))
+    )
+    return {**every, **dict.fromkeys(own, RATE)}
+
+
+def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
+    """Return the data set with these gates, ``left_out`` and ``laxer`` noted. Raises UsageError."""
+    own = gates.datasets.get(dataset.name, DatasetGates())
+    for language in own.languages:
+        if language not in dataset.slices:
+            what = f"no such language here; {hint(language, dataset.slices)}"
+            raise own.settings.problem(language, what)
+    for language, slice_ in dataset.slices.items():
+        for threshold in own.languages.get(language, ()):
+            _check_fit(threshold, slice_, own.settings.part(language))
+        for threshold in own.pooled:
+            _check_fit(threshold, slice_, own.settings)
+    left_out, laxer = list(dataset.left_out), list(dataset.laxer)
+
+    def merged(name: str, before: Gates, new: Gates) -> Gates:
+        """Return what stays and what is new."""
+        others = [one for one in before if one.name not in {gate.name for gate in new}]
+        if gates.replaces_all:
+            left_out.extend(f"{name} {one.name} {one.bar}" for one in others)
+        for old in before:
+            same = [one for one in new if one.name == old.name]
+            if same and all(one.is_laxer(old) for one in same):
+                laxer.append(f"{name} {same[0].text} in place of {old.text}")
+        return new if gates.replaces_all else (*others, *new)
+
+    slices = {
+        code: replace(
+            one,
+            thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())),
+        )
+        for code, one in dataset.slices.items()
+    }
+    made = replace(
+        dataset,
+        slices=slices,
+        pooled=merged(f"{dataset.name}:*", dataset.pooled, own.pooled),
+        sampling=own.sampling or dataset.sampling,
+        left_out=tuple(left_out),
+        laxer=tuple(laxer),
+    )
+    thresholds.check_shares(made, own.settings)
+    return made
+
+
+def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
+    metrics, name = ranges_of(slice_), threshold.of or threshold.measure
+    place = part.part(threshold.measure) if threshold.of else part
+    if metric_rules.is_repeated(name) and not threshold.of:
+        metrics[name] = RATE
+    if threshold.paired and DROP not in metrics:
+        place, name = part, threshold.measure
+    if name not in metrics:
+        what = f"no metric of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
+        raise place.problem(name, what)
+    low, high = (
+        (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
+    )
+    for bar in (threshold.min, threshold.max):
+        if bar is not None and not low <= bar <= high:
+            raise place.problem(name, f"{bar:g} is not within {low:g} to {high:g}")

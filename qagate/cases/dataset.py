@@ -1,0 +1,354 @@
+"""What a data set declares and a run asks of it. A worker loads this: nothing here reads files."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from qagate.cases.labels import LabelReading
+from qagate.evaluators.answer_checks import CheckSpec, MetricSpec
+from qagate.evaluators.core import CORRECT, GRADES, Case, ItemView, UsageError
+from qagate.evaluators.kinds import Cluster, Kind, LanguageName, MetricName
+from qagate.evaluators.rubric import Prompt, Rubric
+from qagate.evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
+from qagate.evaluators.text import digest, shown
+
+DATASET_FILE = "dataset.yaml"
+
+EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
+Fail = Literal["", "margin", "zero"]
+
+PROOF: Mapping[EvidenceRule, int] = {
+    "estimate": 0,
+    "confident": 1,
+    "sequential": 1,
+    "audited": 2,
+}
+"""Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
+by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
+AUDIT_SHARE = (
+    0.25  # the probability that people look at a pair, unless a gate says otherwise
+)
+MAX_SHARDS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A bar for a metric, or a margin for its change since the baseline."""
+
+    measure: MetricName
+    """The metric; ``drop`` or ``rise`` for a margin, which has only ``max``."""
+    min: float | None = None
+    max: float | None = None
+    evidence: EvidenceRule = "estimate"
+    """What must show it: the estimate, its whole 95 % interval (``confident``), that interval freed
+    of the judge's errors (``corrected``, for a bar on ``correct``), verdicts of people
+    (``audited``, for a ``drop`` of the passing share), or verdicts one by one (``sequential``)."""
+    pool: bool = False
+    """Whether all languages of the data set are put together."""
+    of: MetricName = ""
+    """The metric whose change is meant; empty for the share of items that pass."""
+    fail: Fail = ""
+    """A change is a FAIL with its whole interval beyond the ``margin``, or beyond ``zero``. Empty
+    for bars, and in old runs, which meant zero."""
+    share: float = AUDIT_SHARE
+    """The share of pairs without a sign of trouble that people look at (``audited``)."""
+    relative: bool = False
+    """Whether the margin is a share of the old value."""
+
+    @property
+    def of_usage(self) -> bool:
+        """Whether it is about what answers took, in which no judge has a part."""
+        return (self.of if self.paired else self.measure) in USAGE
+
+    @property
+    def paired(self) -> bool:
+        """Whether it is about the change since the baseline, item by item."""
+        return self.measure in (DROP, RISE)
+
+    def is_laxer(self, before: "Threshold") -> bool:
+        """Return whether it guarantees less against a wrong PASS than the gate that it replaces."""
+        lower = before.min is not None and (self.min is None or self.min < before.min)
+        higher = before.max is not None and (self.max is None or self.max > before.max)
+        weaker = PROOF.get(self.evidence, -1) < PROOF.get(before.evidence, len(PROOF))
+        kinder = before.fail == "zero" != self.fail or self.relative != before.relative
+        if before.evidence == self.evidence:
+            weaker = self.share < before.share
+        return lower or higher or weaker or kinder
+
+    @property
+    def text(self) -> str:
+        """The gate in words, for instance ``correct >= 0.35, confident``."""
+        usual = "confident" if self.paired else "estimate"
+        proof = "" if self.evidence == usual else self.evidence
+        how = "fail: zero" if self.fail == "zero" else ""
+        return ", ".join(filter(None, [f"{self.name} {self.bar}", proof, how]))
+
+    @property
+    def of_share(self) -> bool:
+        """Whether it is about the change of a share of all items: pair by pair by 1, 0 or -1."""
+        return self.paired and (not self.of or counts_every_item(self.of))
+
+    @property
+    def name(self) -> str:
+        """What it is about, for instance ``correct``, ``drop`` or ``rise of incorrect``."""
+        return f"{self.measure} of {self.of}" if self.of else self.measure
+
+    @property
+    def bar(self) -> str:
+        """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
+        parts = (("<=", self.max), (">=", self.min))
+        return " and ".join(
+            f"{sign} {self.amount(one)}" for sign, one in parts if one is not None
+        )
+
+    def amount(self, value: float) -> str:
+        """Return a number of its unit in words, such as ``0.35`` or ``20%``."""
+        return f"{100 * value:g}%" if self.relative else f"{value:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """A part of each slice: ``limit`` items, picked by a hash of item and ``seed``."""
+
+    limit: int
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceSample:
+    """The items of a slice that ``--limit`` drew."""
+
+    items: int
+    of: int | None
+    """How many the file has; None in old runs, which did not note it."""
+    seed: int
+    pinned: bool = False
+    """Whether the data set or the gates file names just this sample: only then may it decide."""
+
+    @property
+    def text(self) -> str:
+        """The sample in words, for instance ``10 of 60, seed 363``."""
+        return f"{self.share}, seed {self.seed}"
+
+    @property
+    def share(self) -> str:
+        """How much it drew, for instance ``10 of 60``."""
+        return f"{self.items:,} of {'?' if self.of is None else format(self.of, ',')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One language of one data set."""
+
+    dataset: str
+    language: LanguageName
+    kind: Kind
+    path: Path
+    prompt: Prompt | None = None
+    rubric: Rubric | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    pass_bar: int = 6
+    """The lowest rating that passes, 1 to 10."""
+    penalty: float = 1.0
+    """The p of the metric ``penalised``."""
+    by: tuple[str, ...] = ()
+    """Metadata fields whose values get metrics of their own."""
+    yes: str = ""
+    no: str = ""
+    floor: Mapping[str, float] = field(default_factory=dict)
+    """The lowest metrics of a judge that may decide (kind ``judged``): agreement, kappa, or the
+    largest distance from 0 of a two-sided metric."""
+    floor_limit: Mapping[str, float] = field(default_factory=dict)
+    """The same for the end of the 95 % interval."""
+    offline_floor: Mapping[str, float] = field(default_factory=dict)
+    """What is asked of an offline judge in place of both, where it is only a placeholder."""
+    metrics: tuple[MetricSpec, ...] = ()
+    """Extra metrics, taken by the model of a judge."""
+    checks: tuple[CheckSpec, ...] = ()
+    """Extra metrics, taken by code."""
+    declared: bool = True
+    """False where the file does not list the language: ``languages.default`` serves it."""
+    cluster: str = ""
+    """The metadata field that dependent items share; empty for the one of the kind."""
+    label_reading: LabelReading = field(default_factory=LabelReading)
+    attacks: bool = False
+    """Whether its answers try to fool the judge (kind ``judged`` only)."""
+    measures: str = ""
+    """The one data set whose judge its labels measure; empty for all that judge alike."""
+    order: str = ""
+    """What stands for another order of the items, where gates are decided one by one."""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The grades that a verdict may have here: the rubric's own, or the usual three."""
+        return self.rubric.labels if self.rubric else GRADES
+
+    @property
+    def rates(self) -> bool:
+        """Whether its judge gives ratings."""
+        return self.kind.rated or (
+            self.rubric is not None and self.rubric.protocol == "rate"
+        )
+
+    @property
+    def passing(self) -> tuple[str, ...]:
+        """The grades of a right answer."""
+        return self.rubric.passing if self.rubric else (CORRECT,)
+
+    def cluster_of(self, item: ItemView) -> Cluster:
+        """Return what is equal for this item and all those that it is not independent of."""
+        return self.kind.cluster_of(item, self.cluster)
+
+    def place_of(self, item: ItemView) -> str:
+        """Return its place in the order: a hash of its cluster, so that no other item moves it."""
+        return digest([self.order, self.dataset, *self.cluster_of(item)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """One ``dataset.yaml``: its slices by language, and the thresholds that pool them."""
+
+    name: str
+    folder: Path
+    kind: Kind
+    slices: Mapping[str, Slice]
+    pooled: tuple[Threshold, ...] = ()
+    holm: bool = False
+    require_calibration: bool = False
+    sampling: Sampling | None = None
+    """The only ``--limit`` and ``--seed`` with which a part of a slice decides."""
+    judge_unmeasured: bool = False
+    """Whether its gates decide although no labels measure its judge."""
+    left_out: tuple[str, ...] = ()
+    """The gates that a gates file took away, or has for a data set of a similar name."""
+    laxer: tuple[str, ...] = ()
+    """The gates that a gates file made easier to pass."""
+    baseline_required: bool = False
+    """Whether a run without a baseline decides nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shards:
+    """Parts of a run, by a hash of data set, language and id: repeats of an item are in one part.
+
+    Raises ValueError for parts that cannot be: a report folder may say anything.
+    """
+
+    of: int
+    """How many parts there are, 1 to 100,000."""
+    held: tuple[int, ...]
+    """The numbers of these parts, from 1."""
+
+    def __post_init__(self) -> None:
+        if not (
+            1 <= self.of <= MAX_SHARDS and {*self.held} <= {*range(1, self.of + 1)}
+        ):
+            raise ValueError(f"shards {self.held[:3]} of {self.of} cannot be")
+
+    def holds(self, case: Case) -> bool:
+        """Return whether an item is in one of these parts."""
+        name = f"{case.dataset}:{case.language}:{case.id}".encode(
+            "utf-8", "surrogatepass"
+        )
+        return (
+            int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1 in self.held
+        )
+
+    def share(self, limit: int) -> int:
+        """Return this part's share of a limit, at least 1; all shares together are the limit."""
+        share, rest = divmod(limit, self.of)
+        return max(1, share + (self.held[0] <= rest))
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The parts that are not held."""
+        return tuple(sorted({*range(1, self.of + 1)}.difference(self.held)))
+
+
+def parse_shard(text: str) -> Shards | None:
+    """Return the part that ``--shard`` names, such as ``2/8``; None for all. Raises UsageError."""
+    number, _, of = text.partition("/")
+    try:
+        shards = Shards(of=int(of), held=(int(number),))
+    except ValueError:
+        what = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        raise UsageError(what) from None
+    return shards if shards.missing else None
+
+
+SliceFiles = Mapping[tuple[str, str], Path]
+"""What ``DATASET:LANG=FILE`` options say: files by data set and language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which items the user wants to run; the defaults ask everything once."""
+
+    items: SliceFiles = field(default_factory=dict)
+    prompts: SliceFiles = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
+    limit: int | None = None
+    """The most items of each slice, 1 or more, picked by a hash of id and ``seed``."""
+    first: int | None = None
+    """The most items of each slice that become tests, in the order of the file."""
+    shard: Shards | None = None
+    """The only part of all this that becomes tests."""
+    seed: int = 0
+    repeats: int = 1
+    gates: Path | None = None
+    baseline_required: bool = False
+    """Whether no data set decides anything without a baseline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedItem:
+    """One planned pytest case."""
+
+    key: str
+    """Its pytest id: ASCII, unique in the run."""
+    slice: Slice
+    case: Case
+    repeat: int
+    """Which time the item is asked, from 1."""
+
+
+def clusters_in(items: Iterable[tuple[Slice, ItemView]]) -> dict[str, set[Cluster]]:
+    """Return the different clusters of a data set's items, by language."""
+    found: dict[str, set[Cluster]] = defaultdict(set)
+    for slice_, item in items:
+        found[slice_.language].add(slice_.cluster_of(item))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All items that are selected, by key, in the order of the files."""
+
+    datasets: tuple[Dataset, ...]
+    items: Mapping[str, PlannedItem]
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each slice's data file as it was read, by the name of the slice."""
+    samples: Mapping[str, SliceSample] = field(default_factory=dict)
+    """The slices of which ``--limit`` leaves items out."""
+    first: int | None = None
+    shard: Shards | None = None
+
+    def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
+        """Yield the items of a data set that become tests, each with all its repeats."""
+        seen: dict[str, set[str]] = defaultdict(set)
+        for item in (
+            one for one in self.items.values() if one.slice.dataset == dataset.name
+        ):
+            known = seen[item.slice.name]
+            if self.first is None or len(known) < self.first or item.case.id in known:
+                known.add(item.case.id)
+                if self.shard is None or self.shard.holds(item.case):
+                    yield item

@@ -1,0 +1,139 @@
+"""What a given label says: yes or no, a grade, a rating, or only whether an answer is right."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
+from qagate.evaluators.kinds import NOT_CORRECT
+from qagate.evaluators.text import shown
+
+YES_WORDS = frozenset({"yes", "true", "так", "да", "tak", "igen"})
+NO_WORDS = frozenset({"no", "false", "не", "nie", "nem"})
+RATING = re.compile(r"[1-9]|10", re.ASCII)
+_NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+_SCALE = re.compile(rf"({_NUMBER.pattern}):({_NUMBER.pattern})", re.ASCII)
+
+OWN_RATER = re.compile(r"label_\d+")
+"""A column, or a field of an item, with one rater's labels."""
+
+TIED = "TIED"
+"""What stands for the label of an answer on which as many raters say one thing as another."""
+
+CONSTRUCTED = "constructed"
+"""What ``label_source`` says of answers that were written to be hard for judges."""
+
+WORDS: Mapping[str, str] = {
+    **{grade: grade for grade in GRADES},
+    **dict.fromkeys(("A", "RIGHT"), CORRECT),
+    **dict.fromkeys(("B", "WRONG"), INCORRECT),
+    **dict.fromkeys(("C", "ABSTAIN", "ABSTAINED"), NOT_ATTEMPTED),
+    **dict.fromkeys(("YES", "TRUE"), CORRECT),
+    **dict.fromkeys(("NO", "FALSE", NOT_CORRECT, "NOTCORRECT", "OTHER"), NOT_CORRECT),
+}
+BITS: Mapping[str, str] = {
+    "1": CORRECT,
+    "1.0": CORRECT,
+    "0": NOT_CORRECT,
+    "0.0": NOT_CORRECT,
+}
+"""Words for right and not right that could be ratings too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The ends of a file's own rating scale."""
+
+    worst: float = 1.0
+    best: float = 10.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Scale":
+        """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises ValueError."""
+        match = _SCALE.fullmatch(text)
+        if match is None or float(match[1]) == float(match[2]):
+            raise ValueError(
+                f"want WORST:BEST, two different numbers such as 0:5; got {text!r}"
+            )
+        return cls(float(match[1]), float(match[2]))
+
+    def place(self, text: str) -> float:
+        """Return a number of this scale on the judge's, 1 to 10, linearly. Raises ValueError."""
+        if not is_number(text):
+            raise ValueError(f"want a plain number, got {shown(text)}")
+        share = (float(text) - self.worst) / (self.best - self.worst)
+        if not 0 <= share <= 1:
+            raise ValueError(
+                f"{text} is outside the scale {self.worst:g}:{self.best:g}"
+            )
+        return 1 + 9 * share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelReading:
+    """``labels:`` of a judged data set: how its files say what the label of an answer is."""
+
+    column: str = ""
+    """The column with the label; empty for the usual names, or for what the raters agree on."""
+    raters: tuple[str, ...] = ()
+    """The columns with one person's labels each; empty for the usual names."""
+    scale: Scale | None = None
+    """The scale of the ratings; None where they are whole numbers from 1 to 10."""
+    two_way: bool = False
+    """Whether labels count only as right or not right."""
+    language: str = ""
+    """The language of rows that name none; empty for the slice's."""
+
+
+def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
+    """Return YES or NO for a label; ``yes`` and ``no`` are the slice's words. Raises ValueError."""
+    word = text.strip().casefold()
+    if word in YES_WORDS | {yes.strip().casefold()} and word:
+        return YES
+    if word in NO_WORDS | {no.strip().casefold()} and word:
+        return NO
+    own = f"{yes!r} or {no!r}" if yes and no else "one word such as 'Yes' or 'No'"
+    raise ValueError(f"want {own}, got {shown(text)}")
+
+
+def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
+    """Return a grade, of ``labels``, or a rating of 1 to 10 in digits. Raises ValueError."""
+    if tuple(labels) != GRADES:
+        named = {label.casefold(): label for label in labels}
+        if text.strip().casefold() in named:
+            return named[text.strip().casefold()]
+        raise ValueError(f"want {', '.join(labels)}; got {shown(text)}")
+    word = _word(text)
+    grade = dict(zip("ABC", GRADES, strict=True)).get(word, word)
+    if grade in GRADES or RATING.fullmatch(grade):
+        return grade
+    what = f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
+    raise ValueError(what)
+
+
+def given_label(text: str, labels: Sequence[str] = GRADES) -> str:
+    """Return ``grade_or_rating``, or CORRECT or NOT_CORRECT of a word such as yes or no."""
+    if tuple(labels) == GRADES and _word(text) in WORDS:
+        return WORDS[_word(text)]
+    return grade_or_rating(text, labels)
+
+
+def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
+    """Return a grade of ``labels``, or NOT_CORRECT, for word, letter or 1/0. Raises ValueError."""
+    if tuple(labels) != GRADES:
+        return grade_or_rating(text, labels)
+    word = _word(text)
+    if word not in WORDS and word not in BITS:
+        raise ValueError(
+            f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}"
+        )
+    return WORDS.get(word) or BITS[word]
+
+
+def is_number(text: str) -> bool:
+    """Return whether a label is a plain number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _word(text: str) -> str:
+    return "_".join(re.split(r"[\s_-]+", text.strip().upper()))

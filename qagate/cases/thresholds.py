@@ -1,0 +1,312 @@
+"""Thresholds from YAML: the gates of a data set, its extra metrics with their bars, its checks."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from qagate.cases.dataset import (
+    AUDIT_SHARE,
+    Dataset,
+    EvidenceRule,
+    Fail,
+    Sampling,
+    Slice,
+    Threshold,
+)
+from qagate.evaluators import answer_checks
+from qagate.evaluators.answer_checks import (
+    FIELDS,
+    GEVAL,
+    METRICS,
+    CheckSpec,
+    MetricSpec,
+)
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.kinds import Kind
+from qagate.evaluators.reading import Settings, Word, problem
+from qagate.evaluators.statistics import metrics as metric_rules
+from qagate.evaluators.statistics.metrics import (
+    DROP,
+    RATE,
+    RISE,
+    USAGE,
+    Range,
+    better_end,
+)
+from qagate.evaluators.text import hint, shown
+
+Ranges = Mapping[str, Range]
+BAR_KEYS = ("min", "max", "evidence")
+CHANGE_KEYS = ("max", "evidence", "fail", "share")
+FAILS: tuple[Fail, ...] = ("margin", "zero")
+METRICS_KEY = "metrics"
+CHECKS_KEY = "checks"
+_CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
+CHECK_KEYS = ("name", "check", *_CHECK_TEXTS.values())
+_GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
+FIELDS_KEY = "evaluation_params"
+GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
+
+
+def read_gates(gates: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
+    """Return a slice's ``gates``, which may name ``metrics``. Raises UsageError."""
+    tries = {name: RATE for name in gates.values if metric_rules.is_repeated(name)}
+    gates.check_keys({**metrics, **tries})
+    found: list[Threshold] = []
+    for metric in gates.values:
+        if metric in (DROP, RISE):
+            found += _changes(gates, metric, metrics)
+            continue
+        part = gates.part(metric)
+        part.check_keys(BAR_KEYS)
+        bar = _bar(part, metric, tries.get(metric) or metrics[metric])
+        found += bar
+        if not bar:
+            raise gates.problem(
+                metric, "give min, max or both, for instance {min: 0.35}"
+            )
+    return tuple(found)
+
+
+def read_pooled(settings: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
+    """Return a data set's ``drop`` and ``rise``, which may name what all its languages have."""
+    found: list[Threshold] = []
+    for change in (one for one in (DROP, RISE) if one in settings.values):
+        if change not in metrics:
+            raise settings.problem(
+                change, "not for kind judged, where the judge is what is tested"
+            )
+        if settings.part(change).text("pool") != "languages":
+            raise settings.problem(
+                change, "say 'pool: languages', or put it under gates"
+            )
+        found += (
+            replace(one, pool=True)
+            for one in _changes(settings, change, metrics, "pool")
+        )
+    return tuple(found)
+
+
+def _changes(
+    holder: Settings, change: str, metrics: Ranges, *more: str
+) -> list[Threshold]:
+    part = holder.part(change)
+    named = [name for name in metrics if name not in (DROP, RISE)]
+    part.check_keys((*CHANGE_KEYS, *more, *named))
+    of_metrics = [name for name in part.values if name in named]
+    found = []
+    if not of_metrics or any(key in part.values for key in CHANGE_KEYS):
+        if change == RISE:
+            raise holder.problem(
+                RISE, "name what must not rise, as in {incorrect: {max: 0.05}}"
+            )
+        found.append(_margin(part, change, RATE))
+    for name in of_metrics:
+        own = part.part(name)
+        own.check_keys(CHANGE_KEYS)
+        low, high = metrics[name]
+        found.append(_margin(own, change, (0.0, high - low), name))
+    return found
+
+
+def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
+    harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
+    if ("more" if of in METRICS else better_end(of)) == harmless:
+        raise part.problem(
+            "max", f"{harmless} {of} is better; a {other} of it is what harms"
+        )
+    part_of_old = part.share_of("max") if of in USAGE else None
+    margin = part.number("max", *limits) if part_of_old is None else part_of_old
+    if margin == limits[1]:
+        raise part.problem(
+            "max", f"no {change} is beyond {margin:g}: the gate could never fail"
+        )
+    if margin is None:
+        what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
+        raise part.problem(key="max", what=what)
+    known: list[EvidenceRule] = ["estimate", "confident"]
+    known += ["audited"] * (
+        change == DROP and not of
+    )  # people only say whether an answer passes
+    known += ["sequential"] * (not of or metric_rules.counts_every_item(of))
+    evidence = _word(part, "evidence", known, "confident")
+    share = part.number("share", 0.01, 1)
+    if share is not None and evidence != "audited":
+        raise part.problem(key="share", what="only with evidence: audited; take it out")
+    return Threshold(
+        measure=change,
+        max=margin,
+        share=AUDIT_SHARE if share is None else share,
+        evidence=evidence,
+        of=of,
+        relative=part_of_old is not None,
+        fail=_word(part, "fail", FAILS, "margin"),
+    )
+
+
+def check_shares(dataset: Dataset, settings: Settings) -> None:
+    """Raise UsageError where audited gates of a data set, over the same pairs, draw two shares."""
+    every = (
+        *dataset.pooled,
+        *(gate for one in dataset.slices.values() for gate in one.thresholds),
+    )
+    shares = sorted({one.share for one in every if one.evidence == "audited"})
+    if len(shares) > 1:
+        found = " and ".join(f"{one:g}" for one in shares)
+        what = f"audited gates of {dataset.name} have `share: {found}`; give all of them one share"
+        raise problem(settings.path, settings.values.line, what)
+
+
+def read_sampling(settings: Settings) -> Sampling | None:
+    """Return the sample that ``sample: {limit: N, seed: S}`` lets decide, if any."""
+    if "sample" not in settings.values:
+        return None
+    part = settings.part("sample")
+    part.check_keys(("limit", "seed"), ("limit",))
+    limit = part.whole("limit", 1, math.inf)
+    return Sampling(limit=limit or 1, seed=part.whole("seed", 0, math.inf) or 0)
+
+
+def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
+    low, high = (part.number(key, *limits) for key in ("min", "max"))
+    if low is None and high is None:
+        return []
+    better = "more" if metric in METRICS else better_end(metric)
+    ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
+    for key, bar, end, against in ends:
+        if (
+            bar is not None and better == against and None in (low, high)
+        ):  # a band is meant
+            other = "max" if key == "min" else "min"
+            raise part.problem(key, f"{against} {metric} is better; give {other}")
+        if bar == end:
+            raise part.problem(
+                key, f"no {metric} misses {bar:g}: the gate could never fail"
+            )
+    if low is not None and high is not None and low > high:
+        raise part.problem(
+            key="min", what=f"{low:g} is above max, {high:g}; no value can pass"
+        )
+    inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
+    inner = inner and metric_rules.counts_every_item(metric)
+    known: list[EvidenceRule] = ["estimate", "confident"]
+    known += ["sequential"] * inner
+    known += ["corrected"] * (metric == "correct")
+    evidence = _word(part, "evidence", known, "estimate")
+    return [Threshold(measure=metric, min=low, max=high, evidence=evidence)]
+
+
+def _word(part: Settings, key: str, known: Sequence[Word], default: Word) -> Word:
+    word = part.text(key, default)
+    if (found := next((one for one in known if one == word), None)) is None:
+        raise part.problem(
+            key, f"{' or '.join(map(repr, known))} is needed, not {word!r}"
+        )
+    return found
+
+
+def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
+    """Return the deepeval metrics that are named, in order. Raises UsageError."""
+    metrics = holder.part(METRICS_KEY)
+    if metrics.values and not kind.answered:
+        raise holder.problem(
+            METRICS_KEY, f"not for kind {kind}: no model answers; take it out"
+        )
+    found = []
+    for name in metrics.values:
+        part = metrics.part(name)
+        if name in METRICS:
+            part.check_keys(BAR_KEYS)
+            found.append(MetricSpec(name=name))
+            continue
+        if not _GEVAL_NAME.fullmatch(name):
+            known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
+            raise metrics.problem(name, f"no metric; {hint(name, known)}")
+        part.check_keys(GEVAL_KEYS)
+        criteria, steps, fields = (
+            part.text("criteria"),
+            part.words("steps"),
+            part.words(FIELDS_KEY),
+        )
+        if not criteria and not steps:
+            raise metrics.problem(name, "give criteria, in words, or steps, as a list")
+        if not fields:
+            what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
+            raise part.problem(FIELDS_KEY, what)
+        if odd := next((field for field in fields if field not in FIELDS), ""):
+            raise part.problem(FIELDS_KEY, f"{odd!r}: {hint(odd, FIELDS)}")
+        found.append(
+            MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields)
+        )
+    return tuple(found)
+
+
+def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
+    """Return the checks that a data set lists. Raises UsageError for one that cannot be made."""
+    parts = settings.parts(CHECKS_KEY)
+    if parts and not kind.answered:
+        raise settings.problem(
+            CHECKS_KEY, f"not for kind {kind}: no model answers; take it out"
+        )
+    if not parts and kind.by_checks:
+        raise settings.problem(
+            CHECKS_KEY, "missing; list one: [{name: form, check: exact}]"
+        )
+    found: dict[str, CheckSpec] = {}
+    for part in parts:
+        check = _check(part)
+        if found.setdefault(check.name, check) is not check:
+            raise part.problem(
+                key="name", what=f"{check.name!r} stands twice; rename one"
+            )
+    return tuple(found.values())
+
+
+def _check(part: Settings) -> CheckSpec:
+    part.check_keys(CHECK_KEYS, ("name", "check"))
+    name, check = part.text("name"), part.text("check")
+    if not _CHECK_NAME.fullmatch(name):
+        raise part.problem(
+            key="name", what=f"{shown(name)}: a to z, 0 to 9 and _ are needed"
+        )
+    needed = _CHECK_TEXTS.get(check, "")
+    for key in _CHECK_TEXTS.values():
+        if key in part.values and key != needed:
+            raise part.problem(key, f"means nothing to check {check}; take it out")
+    text = part.text(needed) if needed else ""
+    if needed and not text:
+        raise part.problem(key=needed, what=f"missing; check {check} needs it")
+    if needed == "schema":
+        text = answer_checks.schema_text(part.path.parent / text)
+    made = CheckSpec(name=name, check=check, text=text)
+    try:
+        answer_checks.load_check(made)
+    except UsageError as error:
+        raise part.problem(needed or "check", str(error)) from None
+    return made
+
+
+def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...]:
+    """Return the thresholds that the metrics themselves declare, such as ``{min: 0.7}``."""
+    metrics = holder.part(METRICS_KEY)
+    found = []
+    for name in metrics.values:
+        part = metrics.part(name)
+        bar = _bar(part, name, RATE)
+        if not bar and "evidence" in part.values:
+            raise part.problem(
+                key="evidence", what="there is no bar; give min or max as well"
+            )
+        if bar and any(name in one.values for one in gates):
+            raise metrics.problem(name, "has a bar here and under gates; keep one")
+        found += bar
+    return tuple(found)
+
+
+def ranges_of(slice_: Slice) -> dict[str, Range]:
+    """Return what a slice's gates may name: the metrics of its kind, and its own (0 to 1)."""
+    own = {metric.name: RATE for metric in slice_.metrics}
+    own |= {check.metric: RATE for check in slice_.checks}
+    return {**slice_.kind.ranges(slice_.labels), **own}

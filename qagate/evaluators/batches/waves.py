@@ -1,0 +1,315 @@
+"""Waves: the calls of one batch, what the ledger remembers of them, and their way to the provider.
+
+A wave is in the ledger before the provider hears of it, and its batch's id before anybody waits for
+it, so a killed run is continued and nothing is sent twice. The answer to a batch's creation may be
+lost: nothing is created while the provider may have it already.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from qagate.evaluators.core import (
+    CallError,
+    FatalError,
+    RefusedError,
+    Reply,
+    StoppedError,
+    TransientError,
+)
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models.adapter import BatchApi, BatchStatus
+from qagate.evaluators.models.api import BatchedModel
+from qagate.evaluators.runtime.budget import BATCH
+from qagate.evaluators.text import canonical, flat
+
+T = TypeVar("T")
+
+State = Literal["planned", "sending", "sent", "read", "given up"]
+"""How far a wave is. While it is ``sending``, the provider may have it or not."""
+OPEN: frozenset[State] = frozenset({"planned", "sending", "sent"})
+
+TRIES = 6  # of one request, with pauses that double
+OUT_OF_REACH_S = 1800.0  # without any word from the provider, after which a run ends
+CLAIM_POLL_S = 0.1
+GIVEN_BACK_S = 1.0
+NOT_KNOWN = "not_found"
+RATE_LIMIT = "rate_limit"
+LOST = "batch_lost"
+KEPT = "the batch is kept, run the same command again"
+NOT_TAKEN = "batch_refused"
+FULL = frozenset({NOT_TAKEN, RATE_LIMIT})
+"""Kinds of refusals whose reason may be a lack of room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """How batches are used; all times are in seconds."""
+
+    wait: float | None = None
+    """How long a run waits for its batches; None: to the end."""
+    settle: float = 30.0
+    """A batch that the provider has not listed after so long has not arrived."""
+    quiet: float = 0.15
+    """A wave is sent when nothing has happened for so long."""
+    pause: float = 1.0
+    """Before a request is tried again; it doubles with each try."""
+    first: float = 0.25
+    """The first pause between looks at a batch."""
+    longest: float = 60.0
+    """The longest of these pauses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """The calls of one batch."""
+
+    id: str
+    spec: str
+    at: float
+    """When it was sent, in seconds since 1970; shown to users alone."""
+    calls: int
+    keys: tuple[str, ...] = ()
+    """The ledger keys of its calls, dropped once it is over."""
+    state: State = "planned"
+    batch: str = ""
+    """The provider's id."""
+    was_found: bool = False
+    """The provider's answer with the id was lost, and the batch was looked for."""
+    after: str = ""
+    """The provider's newest batch before this one was sent."""
+    others: tuple[str, ...] = ()
+    """Batches that were found like that and held other calls."""
+    done: int = 0
+    failed: int = 0
+    """Calls that came back without a reply."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its calls may still be with the provider."""
+        return self.state in OPEN
+
+    @property
+    def named(self) -> str:
+        """The name that users read and give."""
+        return self.batch or self.id[:16]
+
+    @property
+    def way_out(self) -> str:
+        """What users do to get rid of it."""
+        return f"give it up: qagate ledger batches --cancel {self.named}"
+
+
+async def keep_wave(ledger: Ledger, wave: Wave) -> Wave:
+    """Return the wave once the ledger has it."""
+    await ledger.keep(BATCH, wave.id, canonical(flat(wave)))
+    return wave
+
+
+def waves_in(ledger: Ledger) -> dict[str, Wave]:
+    """Return all waves that a ledger remembers, by id."""
+    return {key: _read(text) for key, text in ledger.documents(BATCH).items()}
+
+
+def _read(text: str) -> Wave:
+    values = json.loads(text)
+    return Wave(
+        **{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])}
+    )
+
+
+class BatchPoller:
+    """One wave at its provider: sends it, waits for it, reads it, from wherever it stopped."""
+
+    def __init__(
+        self, wave: Wave, model: BatchedModel, ledger: Ledger, settings: BatchSettings
+    ) -> None:
+        self.wave = wave
+        self.spec = model.spec  # as this run names it
+        self._model = model
+        self._ledger = ledger
+        self._settings = settings
+        self._done = 0  # calls that have a reply, as the provider says
+
+    async def note(self, state: State, **values: Any) -> None:
+        """Keep the new state of the wave; return once the ledger has it."""
+        self.wave = await keep_wave(
+            self._ledger, replace(self.wave, state=state, **values)
+        )
+
+    async def give_up(self) -> None:
+        """Note that nothing will come of the wave: its calls may be sent again."""
+        await self.note("given up", keys=())
+
+    async def send(self, lines: Sequence[bytes], others: Sequence[str]) -> None:
+        """Send the wave to the provider, which has ``others``, ids of known batches, already.
+
+        Raises FatalError if it refuses, StoppedError if only the next run finds out what it has.
+        """
+        name = self.wave.id
+        try:
+            file = await self._tried(lambda api: api.upload(name, lines))
+            newest = ""  # for a server that lists none: all are looked at then
+            with suppress(FatalError, RefusedError):
+                newest = await self._tried(lambda api: api.newest())
+            await self.note("sending", at=time.time(), after=newest)
+            batch, was_found = await self._created(file, lines, others)
+        except (FatalError, RefusedError) as error:
+            await self.give_up()
+            raise _refused(error.kind, str(error)) from None
+        await self.note("sent", batch=batch, was_found=was_found)
+
+    async def _created(
+        self, file: str, lines: Sequence[bytes], others: Sequence[str]
+    ) -> tuple[str, bool]:
+        for number in range(TRIES):
+            try:
+                made = await self._model.asked(
+                    lambda api: api.create(self.wave.id, file, lines)
+                )
+                return made, False
+            except TransientError as error:
+                failure = error
+            if failure.kind == RATE_LIMIT:  # a plain no
+                await asyncio.sleep(
+                    failure.retry_after or self._settings.pause * 2.0**number
+                )
+            elif found := await self.find(others):
+                return found, True
+        if failure.kind == RATE_LIMIT:
+            raise RefusedError(failure.kind, str(failure))
+        raise StoppedError(
+            BATCH, f"{failure}; the next run finds out whether the batch was taken"
+        )
+
+    async def find(self, others: Sequence[str]) -> str:
+        """Return the batch whose creation was not answered, if any. Raises StoppedError."""
+        wave, end = self.wave, time.monotonic() + self._settings.settle
+        while True:
+            try:
+                ids = await self._tried(
+                    lambda api: api.find(wave.id, wave.calls, wave.after)
+                )
+            except (FatalError, RefusedError) as error:
+                unknown = "it cannot be told whether the provider has the batch"
+                raise StoppedError(
+                    BATCH, f"{error}; {unknown}; {wave.way_out}"
+                ) from None
+            new = [one for one in ids if one not in {*others, *wave.others}]
+            left = end - time.monotonic()
+            if new or left <= 0:
+                return new[-1] if new else ""
+            await asyncio.sleep(min(left, 1.0))
+
+    async def recover(self, others: Sequence[str]) -> bool:
+        """Continue a dead run's wave, or wait for a live one's; return whether it was sent."""
+        async with held(self._ledger, self.wave.id):
+            text = self._ledger.documents(BATCH, [self.wave.id]).get(self.wave.id)
+            self.wave = self.wave if text is None else _read(text)
+            if self.wave.state == "sending" and (found := await self.find(others)):
+                await self.note("sent", batch=found, was_found=True)
+            elif self.wave.is_open and self.wave.state != "sent":
+                await self.give_up()
+        return self.wave.state == "sent"
+
+    async def wait(self, until: float, tell: Callable[[BatchStatus], None]) -> bool:
+        """Return whether the batch was over by ``until``, in the loop's time."""
+        clock = asyncio.get_running_loop().time
+        heard, pause = clock(), self._settings.first
+        while True:
+            try:
+                status = await self._model.asked(
+                    lambda api: api.status(self.wave.batch)
+                )
+            except TransientError as error:
+                if clock() - heard > OUT_OF_REACH_S:
+                    raise StoppedError(BATCH, f"{error}; {KEPT}") from None
+            except FatalError as error:
+                raise self._lost(error) from None
+            else:
+                if status.refusal:
+                    await self.give_up()
+                    raise _refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
+                heard, self._done = clock(), status.done
+                tell(status)
+                if status.is_over:
+                    return True
+            if clock() >= until:
+                return False
+            await asyncio.sleep(min(pause, max(0.0, until - clock())))
+            pause = min(self._settings.longest, 1.5 * pause)
+
+    def _lost(self, error: FatalError) -> FatalError:
+        if error.kind != NOT_KNOWN:
+            return error
+        wave = self.wave
+        what = (
+            f"the provider does not know the batch {wave.batch} of {wave.calls:,} calls"
+        )
+        advice = f"use the key that it was sent with, or {wave.way_out}"
+        return FatalError(LOST, f"{wave.spec}: {what}; {advice}")
+
+    async def results(self) -> AsyncIterator[tuple[str, Reply | CallError]]:
+        """Yield each call of the wave that came back, once: its key, and its reply or error."""
+        wanted = set(self.wave.keys)
+        for number in range(TRIES):
+            try:
+                async for key, result in self._model.results(self.wave.batch):
+                    if key in wanted:
+                        wanted.discard(key)
+                        yield key, result
+            except TransientError as error:
+                failure = error
+            except FatalError as error:
+                raise self._lost(error) from None
+            else:
+                came = self.wave.calls - len(wanted)
+                if came >= self._done or (self.wave.was_found and not came):
+                    return
+                failure = TransientError(
+                    "no_result", f"{len(wanted):,} results did not come"
+                )
+            await asyncio.sleep(self._settings.pause * 2.0**number)
+        raise StoppedError(BATCH, f"{failure}; {KEPT}, or {self.wave.way_out}")
+
+    async def end(self, done: int, *, is_empty: bool) -> bool:
+        """Note that the wave is over; return False if its batch proved to be another wave's."""
+        wave = self.wave
+        if is_empty and wave.was_found:
+            await self.note("sending", batch="", others=(*wave.others, wave.batch))
+            return False
+        await self.note("read", keys=(), done=done, failed=wave.calls - done)
+        return True
+
+    async def _tried(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
+        for number in range(TRIES):
+            try:
+                return await self._model.asked(ask)
+            except TransientError as error:
+                failure = error
+            await asyncio.sleep(
+                failure.retry_after or self._settings.pause * 2.0**number
+            )
+        raise StoppedError(BATCH, f"{failure}; run the same command again")
+
+
+def _refused(kind: str, why: str) -> FatalError:
+    advice = "leave --batch out to ask directly"
+    return FatalError(kind, f"the provider took no batch: {why}; {advice}")
+
+
+@asynccontextmanager
+async def held(ledger: Ledger, key: str) -> AsyncIterator[None]:
+    """Hold a name that one run at a time may hold; a run that died holds it no longer."""
+    while not ledger.store.take([key]):
+        await asyncio.sleep(CLAIM_POLL_S)
+    try:
+        yield
+    finally:
+        ledger.store.give_back(key)
+        if not ledger.store.near:  # a database may take a moment to give it back
+            await asyncio.sleep(GIVEN_BACK_S)

@@ -1,0 +1,501 @@
+"""The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol, Self
+from urllib.parse import parse_qs, urlsplit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A function that the model is forced to call."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+    """JSON Schema of its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCase:
+    """The part of a case that a tested application gets: no golds, label or id.
+
+    The ledger key has all of it.
+    """
+
+    question: str = ""
+    context: str = ""
+    language: str = ""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    """The columns of its row that this suite does not use."""
+    messages: tuple[Message, ...] = ()
+    """The filled answer prompt; none if the data set has no prompt."""
+
+
+class Summed:
+    """A dataclass of numbers that adds up field by field; a field None on one side stays None."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    def __add__(self, other: Self) -> Self:
+        pairs = (
+            (name, getattr(self, name), getattr(other, name))
+            for name in self.__dataclass_fields__
+        )
+        sums = {
+            name: None if None in (one, two) else one + two for name, one, two in pairs
+        }
+        return type(self)(**sums)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage(Summed):
+    """What some replies took, and which run paid for them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    """The sum over the calls, when they were made."""
+    cost: float | None = 0.0
+    """USD; None if a price is unknown."""
+    known: float = 0.0
+    """USD of the replies whose price is known."""
+    requests: int = 0
+    """Those that this run sent."""
+    spent: float = 0.0
+    """USD that this run paid."""
+    earlier: int = 0
+    """Replies that an earlier run paid for."""
+    imported: int = 0
+    """Of these, replies that came by ``ledger import``."""
+    cache_read_tokens: int = 0
+    """Of the input tokens, those in the provider's cache."""
+
+
+RECORDED = "recorded"
+"""Names the answers in the data file, where a model's SPEC may stand."""
+
+CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
+GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
+YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
+
+State = Literal["passed", "failed", "error", "missing", "stopped"]
+"""How an item ended; ``stopped``: not asked, because its gates were decided without it."""
+
+
+class QAError(Exception):
+    """An error that this suite raises on purpose; its text is one line for the user."""
+
+
+class UsageError(QAError):
+    """The user's input is wrong: an option, a file, a key. Ends the run with exit code 4."""
+
+
+class CallError(QAError):
+    """A call to a model brought no reply."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """A short word for reports and counts."""
+
+
+class TransientError(CallError):
+    """The same call may succeed later: overload, time-out, a broken body."""
+
+    def __init__(
+        self, kind: str, message: str, retry_after: float | None = None
+    ) -> None:
+        super().__init__(kind, message)
+        self.retry_after = retry_after
+        """Seconds from now, as the server announced; None if it did not."""
+
+
+class RefusedError(CallError):
+    """This one request was refused (too long, malformed); others may succeed."""
+
+
+class FatalError(CallError):
+    """No call to this model can succeed: wrong key, unknown model, quota used up."""
+
+
+class StoppedError(CallError):
+    """The run asks nothing more: its budget or its time is used up, as ``kind`` says."""
+
+
+class ItemView:
+    """What a case and its record have in common."""
+
+    __slots__ = ()
+    dataset: str
+    id: str
+    language: str
+    question: str
+    context: str
+    digest: str
+    label: str | None
+    metadata: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(ItemView):
+    """One item to be put to a model."""
+
+    id: str
+    """Unique within its data set and language; ASCII."""
+    dataset: str
+    language: str
+    row: int
+    """The record of the data file, counted from 1."""
+    question: str
+    golds: tuple[str, ...]
+    """The accepted forms, the main one first, exactly as they stand in the file."""
+    context: str = ""
+    recorded: str | None = None
+    """The answer that stands in the data file."""
+    label: str | None = None
+    """What the verdict must be: YES or NO; for ``judged`` items a grade, or a rating in digits."""
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    digest: str = ""
+    """A hash of everything that may change the item's result."""
+
+    @property
+    def expected(self) -> str:
+        """The main gold form."""
+        return self.golds[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of a model, before the provider's wire format."""
+
+    messages: tuple[Message, ...]
+    tool: Tool | None = None
+    """The function that the model must call."""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    version: str = ""
+    """The prompt or rubric that wrote the messages."""
+    repeat: int = 1
+    """Which repeat of ``--repeats`` this is, from 1."""
+    attempt: int = 0
+    """Rises when a judge's reply could not be read; 0 to 2."""
+    case: AskedCase | None = None
+    """For models that take the case itself (``Limits.takes_case``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One function call in a reply."""
+
+    name: str
+    arguments: str
+    """The JSON text exactly as received."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model sent back."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = "stop"
+    """``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own word."""
+    model: str = ""
+    """The name that the provider returned."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    """Seconds that the call took; 0 if not measured, as in a batch."""
+    cost: float | None = None
+    """USD, if the reply itself states it; it takes precedence over prices of tokens."""
+    cache_read_tokens: int = 0
+    """Of the input tokens, those read from the provider's prompt cache."""
+    cache_write_tokens: int = 0
+    batch: bool = False
+    """Whether it came from a batch, which has prices of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """What one of several judges said."""
+
+    judge: str
+    """Its SPEC."""
+    grade: str | None = None
+    rating: int | None = None
+    reason: str = ""
+    error: str = ""
+    """Why it said nothing."""
+
+    @property
+    def label(self) -> str:
+        """The grade, or the rating in digits; empty if there is neither."""
+        return self.grade or "" if self.rating is None else str(self.rating)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A judge's reading of one answer."""
+
+    grade: str | None = None
+    """A label of the rubric, or YES, NO or UNANSWERED."""
+    rating: int | None = None
+    """From 1 to 10."""
+    reason: str = ""
+    sure: bool = False
+    """Whether a rule settled it beyond doubt; only rules set it."""
+    votes: tuple[Vote, ...] = ()
+    """What each judge of a panel said."""
+    adjudicated_by: str = ""
+    """The person whose verdict this is."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """The scores that a rating was made of, by part."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """The scores of checks by code, 0 to 1, by metric."""
+
+    @property
+    def label(self) -> str:
+        """The grade, or the rating in digits; empty if there is neither."""
+        return self.grade or "" if self.rating is None else str(self.rating)
+
+
+class JudgeError(QAError):
+    """The judge gave no verdict."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "judge_unreadable",
+        votes: tuple[Vote, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        """A short word for reports and counts."""
+        self.votes = votes
+        """What each judge of a panel said that could not agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How a model may be asked. None means no limit of its own."""
+
+    host: str = ""
+    """The server; models of one server share its pauses."""
+    deadline: float = 120.0
+    """Seconds for one call."""
+    item_deadline: float = 900.0
+    """Seconds for one item from its first call on, retries and waits included."""
+    concurrency: int | None = None
+    """The most calls in flight."""
+    rpm: int | None = None
+    """Requests a minute."""
+    tpm: int | None = None
+    """Tokens a minute."""
+    max_tokens: int | None = None
+    """The longest reply, unless a request says so itself."""
+    takes_case: bool = False
+    """Whether it answers a case itself, with or without a prompt."""
+    advice: str = "check the API key, the model's name and the URL"
+    """What to do where it refuses every call."""
+
+
+class Model(Protocol):
+    """A model behind an API."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it, without any key."""
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """What sets it apart from other models: provider, base URL, name, fixed parameters."""
+
+    @property
+    def limits(self) -> Limits:
+        """How it may be asked."""
+
+    async def complete(self, request: Request) -> Reply:
+        """One attempt, without retries. Raises a CallError."""
+
+    async def close(self) -> None:
+        """Close its connections."""
+
+
+Ask = Callable[[Model, Request], Awaitable[Reply]]
+"""Put a request to a model through the engine: ledger first, then the network, with retries."""
+
+
+LEXICAL = "lexical"
+PYTHON = "python:"
+"""Begins the SPEC of the user's own judge: ``python:MODULE:CLASS``."""
+
+BEFORE = "+"
+"""Separates rules from the model that judges what they do not settle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """One judge: ``rules`` that ask no model, a ``model``'s SPEC, or rules before a model."""
+
+    rules: str = ""
+    model: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the judge of a SPEC; a plus sign may also be part of a model's name."""
+        head, plus, rest = text.partition(BEFORE)
+        are_rules = head == LEXICAL or head.startswith(PYTHON)
+        if are_rules and not plus:
+            return cls(rules=text)
+        return cls(rules=head, model=rest) if rest and are_rules else cls(model=text)
+
+    @property
+    def name(self) -> str:
+        """The SPEC."""
+        return BEFORE.join(part for part in (self.rules, self.model) if part)
+
+    @property
+    def is_cascade(self) -> bool:
+        """Whether its rules settle what they are sure of before its model is asked."""
+        return bool(self.rules and self.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSpec:
+    """One judge, or several that vote: in a record their SPECs, separated by spaces."""
+
+    members: tuple[JudgeSpec, ...]
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether several judges vote."""
+        return len(self.members) > 1
+
+    @property
+    def is_cascade(self) -> bool:
+        """Whether the only judge is rules before a model."""
+        return not self.is_panel and self.members[0].is_cascade
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether no member ever asks a model."""
+        return not self.models()
+
+    def models(self) -> tuple[str, ...]:
+        """Return the SPECs of all models that may be asked, each once."""
+        return tuple(dict.fromkeys(one.model for one in self.members if one.model))
+
+
+def parse_judges(texts: Sequence[str]) -> PanelSpec:
+    """Return the judges of ``--judge``, given once or more often."""
+    return PanelSpec(members=tuple(map(JudgeSpec.parse, texts)))
+
+
+class Judge(Protocol):
+    """Turns an answer into a verdict."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it."""
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        """Return the verdict on one answer. Raises JudgeError when no reply could be read."""
+
+
+class Answerer(Protocol):
+    """Answers a case: a model with its prompt, or the recorded answer."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that names it."""
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """Return the answer's exact text. Raises a CallError if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one planned item ended."""
+
+    key: str
+    state: State
+    answer: str | None = None
+    verdict: Verdict | None = None
+    kind: str = ""
+    """Why it is an ERROR or MISSING: a short word for reports and counts."""
+    message: str = ""
+    model: str = ""
+    judge: str = ""
+    usage: Usage = field(default_factory=Usage)
+    """What all its replies took."""
+    answering: Usage = field(default_factory=Usage)
+    """What the replies that made its answer took."""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    """Extra metrics, 0 to 1; ``unmeasured`` says why one is None."""
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    """The ledger keys of its replies."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the answer is right by its slice's rule."""
+        return self.state == "passed"
+
+    @property
+    def reason(self) -> str:
+        """The judge's reason; empty if there is no verdict."""
+        return self.verdict.reason if self.verdict else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresUrl:
+    """The address of a PostgreSQL database, without a password."""
+
+    url: str
+
+    def __str__(self) -> str:
+        """Return what messages and reports may show: the service, or host and database."""
+        parts = urlsplit(self.url)
+        service = parse_qs(parts.query).get("service", [""])[0]
+        hosts = parts.netloc.rpartition("@")[2]
+        return f"postgresql://{hosts}{parts.path}" + (
+            f"?service={service}" if service else ""
+        )
+
+
+Price = Callable[[str, Reply], float | None]
+"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
+
+LedgerPlace = Path | PostgresUrl
+"""Where a ledger is: a file, or a PostgreSQL database that many machines share."""
+
+
+def read_place(text: str, here: Path = Path()) -> LedgerPlace:
+    """Return the place that ``--ledger`` names, from ``here``. UsageError names no password."""
+    if not text.lower().startswith(("postgres://", "postgresql://")):
+        return here / text
+    try:
+        parts = urlsplit(text)
+        secrets = {"password", "sslpassword"} & parse_qs(parts.query).keys()
+        has_secret = parts.password is not None or secrets
+    except ValueError:
+        raise UsageError(
+            "--ledger: not the address of a database; write postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    if has_secret:
+        raise UsageError(
+            "--ledger: others can see a password in the address; remove it and use PGPASSWORD, "
+            "a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
+        )
+    return PostgresUrl(text)

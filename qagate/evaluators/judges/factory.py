@@ -1,0 +1,189 @@
+"""Makes judges from ``--judge``: models connected once, then a judge for each place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+from qagate.evaluators.core import (
+    GRADES,
+    LEXICAL,
+    PYTHON,
+    Judge,
+    JudgeSpec,
+    Model,
+    PanelSpec,
+    UsageError,
+)
+from qagate.evaluators.judges import single
+from qagate.evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
+from qagate.evaluators.judges.lexical.tables import own_files
+from qagate.evaluators.models import connect
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.spec import Spec, check_judge, parse
+from qagate.evaluators.rubric import RUBRICS, Rubric, Style, load_rubric, load_template
+from qagate.evaluators.text import Key
+
+DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
+FALLBACK = "en"
+KeyOf = Callable[[Spec], Key | None]
+"""Returns a model's key; None if nothing is sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a judge serves: grades or ratings, by a rubric, in one of several repeats."""
+
+    style: Style
+    rubric: Rubric | None = None
+    repeat: int = 1
+    """Counts from 1."""
+    audited: bool = True
+    """Whether a cascade's model audits its rules; not needed where labels are given."""
+    name: str = ""
+    """Names the place in errors."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The grades that a verdict may have here."""
+        return self.rubric.labels if self.rubric else GRADES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeFactory:
+    """Judges with their models connected."""
+
+    spec: PanelSpec
+    models: Mapping[str, Model]
+    """By SPEC, as in ``specs``."""
+    specs: Mapping[str, Spec]
+    seed: int = 0
+    """The seed of a cascade's audits."""
+
+    @property
+    def first_model(self) -> Model | None:
+        """The first model that may judge; None if only rules judge."""
+        return next(
+            (self.models[one.model] for one in self.spec.members if one.model), None
+        )
+
+    def build(self, place: Place) -> Judge:
+        """Return the judge of a place. Raises UsageError if the judge cannot serve there."""
+        members = tuple(self._member(member, place) for member in self.spec.members)
+        if not self.spec.is_panel:
+            return members[0]
+        spared = partial(single.spared, style=place.style, labels=place.labels)
+        return PanelJudge(judges=members, spared=spared)
+
+    def _member(self, one: JudgeSpec, place: Place) -> Judge:
+        gives_grades = one.rules != LEXICAL or place.labels == GRADES
+        if not one.model:
+            if place.style == "graded" and not gives_grades:
+                raise UsageError(
+                    f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "
+                    f"has the labels {', '.join(place.labels)}; name a judge that gives these"
+                )
+            return single.offline_judge(one.rules, place.style, place.labels)
+        if place.rubric is None or place.rubric.style != place.style:
+            what = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
+            wanted = "ratings" if place.style == "rated" else "grades"
+            raise UsageError(f"{what} that asks for {wanted}")
+        asked = self.models[one.model]
+        model = single.RubricJudge(
+            model=asked, rubric=place.rubric, repeat=place.repeat
+        )
+        if not one.is_cascade or place.style == "rated" or not gives_grades:
+            return model  # the rules of a cascade may not be able to settle anything
+        rules = single.offline_judge(one.rules, place.style, place.labels)
+        audit = AUDIT if place.audited else 0.0
+        return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
+
+
+def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
+    """Return the judges, each model connected once; only bundled models have names of their own.
+
+    Raises UsageError for an unknown SPEC, a panel that cannot vote, or a missing key.
+    """
+    specs = resolve_judges(spec, load_catalogue() if spec.models() else {})
+    check_panel(spec, specs)
+    models = {text: connect(one, key_of(one)) for text, one in specs.items()}
+    return JudgeFactory(spec=spec, models=models, specs=specs)
+
+
+def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Return the models' specs by SPEC. Raises UsageError for an unknown model or rules.
+
+    ``catalogue`` has models by their own names.
+    """
+    found = {}
+    for one in spec.members:
+        if one.rules.startswith(PYTHON):
+            single.load_class(one.rules)
+        elif one.rules:
+            own_files()
+        if not one.model:
+            continue
+        try:
+            found[one.model] = check_judge(parse(one.model, catalogue))
+        except UsageError as problem:
+            raise UsageError(
+                f"--judge: {problem}; offline: {LEXICAL}; before a model: "
+                f"{LEXICAL}+SPEC; rules of your own: {PYTHON}MODULE:CLASS"
+            ) from None
+    return found
+
+
+def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
+    """Raise UsageError for judges that cannot vote together, or a model named twice."""
+    for one in spec.members if spec.is_panel else ():
+        if one.is_cascade:
+            raise UsageError(
+                f"--judge {one.name}: rules before a model are no member of a panel; name "
+                f"{one.model} alone, or the rules as a judge of their own"
+            )
+    who = [
+        address(specs[one.model]) if one.model in specs else one.name
+        for one in spec.members
+    ]
+    for (one, first), (two, second) in combinations(
+        zip(spec.members, who, strict=True), 2
+    ):
+        if first == second:
+            raise UsageError(
+                f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
+            )
+
+
+def address(spec: Spec) -> tuple[str, str]:
+    """Return the URL and name of a model: equal for two SPECs of one model, over any API."""
+    return spec.base_url, spec.name
+
+
+def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
+    """Return the rubric with this name, or in this file, for a language.
+
+    A bundled rubric that lacks the language is used in English. Raises UsageError for an unknown
+    rubric, or one of another style.
+    """
+    if Path(name).suffix:
+        rubric = load_template(
+            Path(name), language, "rate" if style == "rated" else "letter"
+        )
+    else:
+        codes = (language, language.partition("-")[0], FALLBACK)
+        paths = (RUBRICS / f"{name}.{code}.yaml" for code in codes)
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            known = sorted(
+                {path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")}
+            )
+            listed = ", ".join([*known, "or the path of a rubric file"])
+            raise UsageError(f"--rubric {name!r}: not known; known: {listed}")
+        rubric = load_rubric(path)
+    if style and rubric.style != style:
+        other = "ratings" if rubric.style == "rated" else "grades"
+        raise UsageError(
+            f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
+        )
+    return rubric

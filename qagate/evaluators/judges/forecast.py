@@ -1,0 +1,198 @@
+"""The calls that items would take, and their tokens and cost, before any is made.
+
+A forecast runs the item's own answerer and judge with an ``ask`` that looks up kept replies and
+notes the requests without one. So it cannot differ from the run.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from qagate.evaluators import core
+from qagate.evaluators.judges.ensemble import (
+    AdjudicatedJudge,
+    CascadeJudge,
+    CheckedJudge,
+    PanelJudge,
+)
+from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.runtime import budget
+from qagate.evaluators.runtime.engine import MetricRunner, Task
+from qagate.evaluators.text import request_key
+
+BYTES_PER_TOKEN = 3.5
+"""UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
+
+CACHEABLE_TOKENS = 1024
+"""The shortest prefix that OpenAI and, for most models, Anthropic cache."""
+
+REPLY_TOKENS = 100
+"""The assumed length of a reply: a short answer, or a verdict with its reason."""
+
+PLACEHOLDER_ANSWER = (
+    "A short answer of a sentence or two. " * 10
+)  # about REPLY_TOKENS long
+_NOT_KEPT = "not_kept"
+
+Kept = Callable[[str], core.Reply | None]
+"""The reply kept under a request's key, or None."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of an item."""
+
+    spec: str
+    request: core.Request
+    kept: bool
+    """Whether the ledger has the reply, so that the call costs nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast(core.Summed):
+    """The total of some calls, in estimated tokens and USD; an amount is None without a price.
+
+    Repeated questions after an unreadable reply are not included.
+    """
+
+    calls: int = 0
+    kept: int = 0
+    """Calls whose reply is kept; the other fields leave them out."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = 0.0
+    known: float = 0.0
+    """The cost of the calls whose price is known."""
+    cached: float | None = 0.0
+    """The cost if the provider caches the prefixes that calls share."""
+    most: float | None = 0.0
+    """The cost if every reply has the greatest length allowed."""
+
+
+async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
+    """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
+    (calls, ask), judges = _noting(kept), [task.judge]
+    try:
+        answer = await task.answerer.answer(task.case, task.repeat, ask)
+    except core.CallError as error:
+        if error.kind != _NOT_KEPT:
+            return calls
+        answer, judges = PLACEHOLDER_ANSWER, list(single_judges(task.judge))
+    for judge in judges:
+        with suppress(core.CallError, core.JudgeError):
+            await judge.judge(task.case, answer, ask)
+    for runner in task.metric_runners:
+        calls += await _measured(runner, task.case, answer, kept)
+    return calls
+
+
+async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
+    """Return the outcome that the recorded answer and kept replies give; without them missing."""
+    _, ask = _noting(kept)
+    try:
+        answer = await task.answerer.answer(task.case, task.repeat, ask)
+        verdict = await task.judge.judge(task.case, answer, ask)
+    except (core.CallError, core.JudgeError) as error:
+        return core.Outcome(
+            key=task.key, state="missing", kind=error.kind, message=str(error)
+        )
+    return core.Outcome(
+        key=task.key,
+        state="passed" if task.passes(task.case, verdict) else "failed",
+        answer=answer,
+        verdict=verdict,
+        model=task.answerer.spec,
+        judge=task.judge.spec,
+    )
+
+
+def _noting(kept: Kept) -> tuple[list[Call], core.Ask]:
+    """Return a list and an ``ask`` that adds every call to it, and answers from kept replies."""
+    calls: list[Call] = []
+
+    async def ask(model: core.Model, request: core.Request) -> core.Reply:
+        reply = kept(request_key(model.identity, request))
+        calls.append(Call(spec=model.spec, request=request, kept=reply is not None))
+        if reply is None:
+            raise core.CallError(_NOT_KEPT, model.spec)
+        return reply
+
+    return calls, ask
+
+
+async def _measured(
+    runner: MetricRunner, case: core.Case, answer: str, kept: Kept
+) -> list[Call]:
+    """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
+    calls, ask = _noting(kept)
+    try:
+        await runner.measure(case, answer, ask)
+    except (core.CallError, core.JudgeError):
+        await asyncio.sleep(0)  # concurrent questions of the metric are noted as well
+        ahead = [call for call in calls if not call.kept]
+        return [*calls, *ahead[-1:] * (runner.spec.calls - len(calls))]
+    return calls
+
+
+def single_judges(judge: core.Judge | None) -> Iterator[core.Judge]:
+    """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
+    match judge:
+        case PanelJudge(judges=members):
+            yield from chain.from_iterable(map(single_judges, members))
+        case (
+            CheckedJudge(behind=one)
+            | AdjudicatedJudge(behind=one)
+            | CascadeJudge(model=one)
+        ):
+            yield from single_judges(one)
+        case _ if judge:
+            yield judge
+
+
+Prefixes = set[tuple[str, core.Message, str]]
+"""Cached system messages, each with its model's SPEC and its tool's name."""
+
+
+def make_forecast(
+    calls: Iterable[Call],
+    specs: Mapping[str, Spec],
+    pricing: Mapping[str, budget.Pricing | None],
+    prefixes: Prefixes | None,
+) -> Forecast:
+    """Return the total of calls; ``specs`` and ``pricing`` are by SPEC.
+
+    ``prefixes`` holds those of earlier calls and receives those of these calls: the first writes
+    its prefix to the provider's cache, the others read it. None where no cache can be relied on,
+    as in batches.
+    """
+    total = Forecast()
+    for call in calls:
+        if call.kept:
+            total += Forecast(calls=1, kept=1)
+            continue
+        spec, price = specs[call.spec], pricing.get(call.spec)
+        limit = budget.output_limit(spec, call.request)
+        tokens_in = round(budget.text_bytes(call.request) / BYTES_PER_TOKEN)
+        tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
+        cost = cached = most = None
+        if price is not None:
+            longest = budget.longest_reply(spec, call.request, batch=prefixes is None)
+            cost, caching = price.cost(tokens_in, tokens_out), dict[str, int]()
+            first, *rest = call.request.messages
+            shared = replace(call.request, messages=(first,))
+            held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
+            if prefixes is not None and rest and held >= CACHEABLE_TOKENS:
+                prefix = (
+                    call.spec,
+                    first,
+                    call.request.tool.name if call.request.tool else "",
+                )
+                caching = {"read" if prefix in prefixes else "written": held}
+                prefixes.add(prefix)
+            cached = price.cost(tokens_in, tokens_out, **caching)
+            most = price.most(budget.most_input_tokens(call.request), longest)
+        total += Forecast(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
+                          known=cost or 0.0, cached=cached, most=most)  # fmt: skip
+    return total

@@ -1,0 +1,499 @@
+"""Opens ledgers. One in an SQLite file is private to its user, in WAL mode, and shared by runs.
+
+A damaged file is set aside, and the rows in it that verify go on in a new one.
+"""
+
+import mmap
+import os
+import re
+import sqlite3
+import stat
+import struct
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias
+
+from qagate.evaluators.core import LedgerPlace, PostgresUrl, UsageError
+from qagate.evaluators.ledger.rows import (
+    SCHEMA,
+    VARIABLE,
+    Row,
+    Sql,
+    Statements,
+    StoredRow,
+    StoreError,
+)
+from qagate.evaluators.optional import REQUIREMENTS
+
+if TYPE_CHECKING:
+    from qagate.evaluators.ledger.postgres import PostgresStore
+
+TABLES = {
+    "calls": """(
+        key TEXT PRIMARY KEY, schema INTEGER NOT NULL, at REAL NOT NULL, spec TEXT NOT NULL,
+        reply TEXT NOT NULL, checksum TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
+    "imported": "(key TEXT PRIMARY KEY) WITHOUT ROWID",
+    "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
+}
+BUSY_TIMEOUT_S = 30.0
+OPEN_TIMEOUT_S = (
+    30.0  # while another process prunes the ledger or replaces a damaged file
+)
+OPEN_POLL_S = 0.05
+IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOGS = ("-wal", "-shm")
+_HEAD = b"SQLite format 3\0"
+_TRACES = (
+    b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
+)
+
+
+def open_locks(path: Path) -> int:
+    """Return the open file next to a ledger whose single bytes its runs lock."""
+    return os.open(
+        f"{path}-claims", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600
+    )
+
+
+def lock(file: int, byte: int, kind: str) -> bool:
+    """Lock a byte (``F_WRLCK``, shared ``F_RDLCK``) or free it; False if another run holds it.
+
+    The kernel frees it when the process ends. True where there are no such locks.
+    """
+    try:
+        import fcntl  # noqa: PLC0415  # Windows has none
+    except ImportError:
+        return True
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            # A lock of the open file, not of the process: closing another handle keeps it.
+            wanted = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, byte, 1, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, wanted)
+        else:
+            modes = {
+                "F_UNLCK": fcntl.LOCK_UN,
+                "F_RDLCK": fcntl.LOCK_SH,
+                "F_WRLCK": fcntl.LOCK_EX,
+            }
+            wait = 0 if kind == "F_UNLCK" else fcntl.LOCK_NB
+            fcntl.lockf(file, modes[kind] | wait, 1, byte)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError | PermissionError)
+    return True
+
+
+class SqliteStore:
+    """An open ledger file, read only; ``opened`` to write, it has a connection and locks."""
+
+    near = True
+    """Whether a look-up takes microseconds, so that it may run on the event loop."""
+
+    def __init__(
+        self,
+        path: Path,
+        notes: list[str],
+        opened: tuple[sqlite3.Connection, int] | None = None,
+    ) -> None:
+        self._path = path
+        self._locks: int | None = None
+        self._writing = (
+            threading.Lock()
+        )  # a bad row is set aside while a group is committed
+        self._state: tuple[
+            int, ...
+        ] = ()  # of a file that is read as if it could not change
+        if opened is None:
+            self._open_to_read(notes)
+        else:
+            self._writer, self._locks = opened
+            self._reader = _connect(path)  # never waits for a commit
+        self.notes = tuple(notes)
+
+    def _open_to_read(self, notes: list[str]) -> None:
+        """Open the file without changing it or making any other."""
+        with ExitStack() as on_error:
+            state = _state(self._path)
+            connection = on_error.enter_context(closing(_connect(self._path, state)))
+            # A table that an older ledger lacks is empty; so is one that is not as it was made.
+            missing, odd = _missing(self._path, connection)
+            empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
+            connection.executescript(f"PRAGMA temp_store = MEMORY; {empty}")
+            try:
+                _check_pages(connection, odd)
+            except sqlite3.DatabaseError as error:
+                if not _is_of(error, *_DAMAGE):
+                    raise
+                notes.append(
+                    f"{self._path} is damaged: replayed as far as it can be read"
+                )
+            on_error.pop_all()
+        self._reader = self._writer = connection
+        self._state = state
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file and its log."""
+        files = (self._path, Path(f"{self._path}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        """Return the rows of a query."""
+        while True:
+            try:
+                with _as_store_error():
+                    rows = self._reader.execute(sql, values).fetchall()
+            except StoreError:
+                if not self._has_changed():
+                    raise
+            else:
+                if not self._has_changed():
+                    return rows
+            # What was read may be torn: a run has begun to write to the file.
+            self.close()
+            with _as_store_error():
+                self._open_to_read([])
+
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
+        """Yield the rows of a query."""
+        with _as_store_error():
+            # Not the cursor itself: the end of this generator would close it, perhaps too late.
+            yield from iter(self._reader.execute(sql, values).fetchone, None)
+        if self._has_changed():
+            raise StoreError(
+                "a run began to write while it was read; run this command again"
+            )
+
+    def _has_changed(self) -> bool:
+        return bool(self._state) and self._state != _state(self._path)
+
+    def change(self, statements: Statements) -> None:
+        """Return once all changes are on the disk."""
+        with _as_store_error(), self._writing, self._writer:
+            self._writer.execute("BEGIN IMMEDIATE")
+            for sql, rows in statements:
+                self._writer.executemany(sql, rows)
+
+    def take(self, keys: Collection[str]) -> set[str]:
+        """Claim calls; return the keys of those that no other run is making."""
+        return {key for key in keys if self._lock("F_WRLCK", key)}
+
+    def give_back(self, key: str) -> None:
+        """End a claim."""
+        self._lock("F_UNLCK", key)
+
+    def alone(self) -> bool:
+        """Return whether no other run has the file open; then none can open it until it closes."""
+        return self._lock("F_WRLCK")
+
+    def _lock(self, kind: str, key: str = "") -> bool:
+        # 60 bits of a hash do not collide by chance.
+        byte = IN_USE + 1 + int(key[:15], 16) if key else IN_USE
+        return self._locks is None or lock(self._locks, byte, kind)
+
+    def shrink(self) -> None:
+        """Return the space of removed rows to the system."""
+        with _as_store_error(), self._writing:
+            self._writer.execute("VACUUM")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the files."""
+        self._reader.close()
+        self._writer.close()
+        if self._locks is not None:
+            os.close(self._locks)
+
+
+@contextmanager
+def _as_store_error() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        full = _is_of(error, sqlite3.SQLITE_FULL)
+        raise StoreError(
+            str(error), is_damage=_is_of(error, *_DAMAGE), is_full=full
+        ) from None
+
+
+def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
+    """Return the ledger at a path, made if there is none; a damaged file is set aside."""
+    with ExitStack() as on_error:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        with path.open("rb") as file:
+            head = file.read(len(_HEAD))
+        # What is not ours is refused before a file is made next to it.
+        if head not in (b"", _HEAD) and not _was_ledger(path):
+            raise sqlite3.DatabaseError("file is not a database")
+        if head and not Path(f"{path}-claims").exists():
+            with (
+                suppress(sqlite3.DatabaseError),
+                closing(_connect(path, _state(path))) as found,
+            ):
+                _missing(path, found)
+        locks = open_locks(path)
+        on_error.callback(os.close, locks)
+        alone = lock(locks, IN_USE, "F_WRLCK")
+        end = time.monotonic() + OPEN_TIMEOUT_S
+        while not alone and not lock(locks, IN_USE, "F_RDLCK"):
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"{path}: another process keeps this ledger to itself; wait until it has ended"
+                )
+            time.sleep(OPEN_POLL_S)
+        try:
+            connection = _open(path)
+        except sqlite3.DatabaseError as error:
+            if not _is_of(error, *_DAMAGE) or not _was_ledger(path):
+                raise
+            if not alone:
+                raise UsageError(
+                    f"{path}: the ledger is damaged ({error}) and another run uses it; "
+                    "run again once that run has ended"
+                ) from None
+            notes.append(_set_aside(path, str(error)))
+            connection = _open(path)
+        lock(locks, IN_USE, "F_RDLCK")
+        on_error.pop_all()
+    return SqliteStore(path, notes, (connection, locks))
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what changes when a ledger is written; empty if a run may be writing it now."""
+    if Path(f"{path}-wal").exists() or not path.exists():
+        return ()
+    file = path.stat()
+    return file.st_ino, file.st_mtime_ns, file.st_size
+
+
+def _notes_on_others(path: Path) -> list[str]:
+    """Return how others could change it. Raises UsageError if they could do so unnoticed."""
+    notes = []
+    for file in (Path(f"{path}{ending}") for ending in ("", *_LOGS, "-claims")):
+        with suppress(FileNotFoundError):
+            found = file.stat()
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(f"{file.name} is not a regular file")
+            if is_foreign(found):
+                notes.append(
+                    f"{file} belongs to another user, who could change its replies"
+                )
+            elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                who = "every user" if found.st_mode & stat.S_IWOTH else "its group"
+                notes.append(
+                    f"{file} can be changed by {who}; chmod 600 makes it private"
+                )
+    if notes and VARIABLE not in os.environ:
+        raise UsageError(
+            f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}"
+        )
+    if path.parent.is_dir() and (who := _owners(path.parent.stat())):
+        notes.append(
+            f"{path.parent} can be changed by {who}; keep the ledger in one of your own"
+        )
+    return notes
+
+
+def _owners(folder: os.stat_result) -> str:
+    """Return who could put other files into a folder; the system's own are sticky, as /tmp is."""
+    if folder.st_uid and is_foreign(folder):
+        return "another user, its owner"
+    if folder.st_mode & stat.S_ISVTX:
+        return ""
+    if folder.st_mode & stat.S_IWOTH:
+        return "every user"
+    is_others = folder.st_mode & stat.S_IWGRP and folder.st_gid != os.getegid()
+    return "its group" if is_others else ""
+
+
+def is_foreign(file: os.stat_result) -> bool:
+    """Return whether a file belongs to another user than the one who runs this."""
+    return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
+
+
+def _connect(path: Path, state: tuple[int, ...] | None = None) -> sqlite3.Connection:
+    """Return a connection with explicit transactions; to read only, if the ``state`` is given.
+
+    Nothing that the file defines is trusted; text that is not UTF-8 fails its checksum.
+    """
+    # A file without a log can be read without making one, until a run begins.
+    uri = f"{path.resolve().as_uri()}?{'immutable=1' if state else 'mode=ro'}"
+    connection = sqlite3.connect(
+        path if state is None else uri,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,  # commits run on a pool thread, one at a time
+        uri=state is not None,
+    )
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    with ExitStack() as on_error:
+        connection = on_error.enter_context(closing(_connect(path)))
+        missing, odd = _missing(path, connection)
+        _check_pages(connection, odd)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        if missing:
+            made = (
+                f"BEGIN IMMEDIATE; {_tables()} PRAGMA user_version = {SCHEMA}; COMMIT"
+            )
+            connection.executescript(made)
+        on_error.pop_all()
+    return connection
+
+
+def _tables(missing: Collection[str] = TABLES.keys(), kind: str = "TABLE") -> str:
+    return " ".join(
+        f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in missing
+    )
+
+
+def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[str]]:
+    """Return the tables still to make, and those that are odd. Raises UsageError for no ledger."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    found = set(connection.execute(own))
+    odd = set()
+    for name, text in TABLES.items():
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+        if columns not in ([], re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)\b", text)):
+            odd.add(name)
+    others = found - {("table", name) for name in TABLES}
+    is_ours = ("table", "calls") in found and {kind for kind, _ in others} <= {"table"}
+    wrong, way = "", "give another --ledger path"
+    if "calls" in odd or (others and not is_ours):
+        wrong = f"cannot be opened as a ledger (a database of something else); {way}"
+    elif version > SCHEMA:
+        wrong = f"a ledger of format {version}, this version reads format {SCHEMA}; "
+        wrong += f"use the newer version, or {way}"
+    if wrong:
+        raise UsageError(f"{path}: {wrong}")
+    return TABLES.keys() - {name for _, name in found}, odd | {
+        name for _, name in others
+    }
+
+
+def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:
+    if odd or connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        error = sqlite3.DatabaseError("its pages contradict each other")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def _is_of(error: sqlite3.Error, *codes: int) -> bool:
+    return (
+        getattr(error, "sqlite_errorcode", 0) or 0
+    ) & 0xFF in codes  # the primary result code
+
+
+def _was_ledger(path: Path) -> bool:
+    """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        return bool(re.search(_TRACES, content)) or not re.search(b"[^\0]", content)
+
+
+def _set_aside(path: Path, why: str) -> str:
+    """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
+
+    Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
+    """
+    fresh = Path(f"{path}-new")
+    with ExitStack() as ends:
+        ends.callback(fresh.unlink, missing_ok=True)
+        fresh.touch(mode=0o600)
+        with (
+            closing(_connect(fresh)) as new,
+            closing(_connect(path, _state(path))) as old,
+        ):
+            new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
+            new.executemany(
+                Sql.INSERT, (row for row in _rows(old) if row.opened() is not None)
+            )
+            new.executemany(
+                Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported")
+            )
+            new.executemany(
+                Sql.ADD_DOCUMENT,
+                _readable(old, "SELECT kind, key, text FROM documents"),
+            )
+            new.execute("COMMIT")
+            (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
+        aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        # The logs go first: next to a new file they would be taken for that file's own.
+        for ending in (*_LOGS, ""):
+            if (file := Path(f"{path}{ending}")).exists():
+                file.rename(f"{aside}{ending}")
+        fresh.rename(path)
+    return (
+        f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
+        f"{kept:,} of its rows verify and are used, the others are asked again"
+    )
+
+
+def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
+    """Yield rows up to each damaged page from both sides, in 256 stretches of the key."""
+    for first in range(256):
+        stretch = (f"{first:02x}", f"{first + 1:02x}" if first < 255 else "g")
+        for order in ("", " DESC"):
+            query = f"{Sql.ROWS} WHERE key >= ? AND key < ? ORDER BY key{order}"
+            yield from map(StoredRow._make, _readable(old, query, stretch))
+
+
+def _readable(
+    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
+) -> Iterator[Row]:
+    with suppress(sqlite3.Error):
+        yield from (row for row in old.execute(query, values) if None not in row)
+
+
+Store: TypeAlias = "SqliteStore | PostgresStore"
+"""An open ledger: any thread may call its methods, and they raise StoreError if it fails."""
+
+
+def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
+    """Return the open ledger at a place; a missing one is made to be written. Raises UsageError."""
+    if isinstance(place, PostgresUrl):
+        store: Store = _postgres().open_postgres(place, read_only=read_only)
+        return store
+    if read_only and not place.is_file():
+        missing = "no ledger to replay from; run once without --replay or give --ledger"
+        raise UsageError(f"{place}: {missing}")
+    try:
+        return (SqliteStore if read_only else _open_to_write)(
+            place, _notes_on_others(place)
+        )
+    except (OSError, sqlite3.Error) as error:
+        why = f"cannot be opened as a ledger ({getattr(error, 'strerror', None) or error})"
+        raise UsageError(f"{place}: {why}; give another --ledger path") from None
+
+
+def exists(place: LedgerPlace) -> bool:
+    """Return whether there is a ledger. Raises UsageError if a database does not answer."""
+    if isinstance(place, PostgresUrl):
+        return bool(_postgres().has_ledger(place))
+    return place.exists()
+
+
+def _postgres() -> ModuleType:
+    try:
+        from qagate.evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
+    except ImportError as error:  # of psycopg, or of the library that it needs
+        advice = f"pip install '{REQUIREMENTS['psycopg']}'"
+        raise UsageError(f"--ledger postgresql://: {error}; {advice}") from None
+    return postgres

@@ -1,0 +1,189 @@
+"""Anthropic's messages."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from qagate.evaluators.core import CallError, Reply, Request, ToolCall, TransientError
+from qagate.evaluators.models import adapter
+from qagate.evaluators.text import Key, sendable
+
+if TYPE_CHECKING:
+    from anthropic.types.messages import MessageBatch
+    from httpx2 import AsyncClient
+
+SDK = "anthropic:AsyncAnthropic"
+FINISHES: Mapping[str, str] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
+
+
+def write(
+    name: str, request: Request, parameters: Mapping[str, object]
+) -> Mapping[str, object]:
+    """Return the body of a request for a message."""
+    system = [sendable(one.content) for one in request.messages if one.role == "system"]
+    users = [sendable(one.content) for one in request.messages if one.role == "user"]
+    body: dict[str, object] = {
+        "model": name,
+        "messages": [{"role": "user", "content": content} for content in users],
+        **REQUIRED,
+        **parameters,
+    }
+    if system:
+        # Every item has the same text up to this mark: one call writes the cache, others read it.
+        text = "\n\n".join(system)
+        body["system"] = [
+            {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+        ]
+    if tool := request.tool:
+        schema = dict(tool.schema)
+        entry = {
+            "name": tool.name,
+            "description": tool.description,
+            "input_schema": schema,
+        }
+        body |= {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
+    return body
+
+
+def read(content: adapter.JsonObject) -> Reply:
+    """Return the reply in a message. Raises TransientError for another form of body."""
+    blocks = content.mappings("content")
+    reason = content.text("stop_reason")
+    finish = FINISHES.get(reason, reason)
+    texts = [block.text("text") for block in blocks if block.get("type") == "text"]
+    # This API sends arguments as an object; elsewhere they are JSON text.
+    calls = tuple(
+        ToolCall(
+            arguments=json.dumps(block.mapping("input"), ensure_ascii=False),
+            name=block.text("name"),
+        )
+        for block in blocks
+        if block.get("type") == "tool_use"
+    )
+    if not texts and not calls and finish not in adapter.MAY_BE_EMPTY:
+        adapter.refuse_body("the message holds neither text nor a tool call")
+    usage = content.details("usage")
+    return Reply(
+        text="".join(texts),
+        calls=calls,
+        finish=finish,
+        model=content.text("model"),
+        input_tokens=sum(usage.count(key) for key in ("input_tokens", WRITTEN, READ)),
+        output_tokens=usage.count("output_tokens"),
+        cache_read_tokens=usage.count(READ),
+        cache_write_tokens=usage.count(WRITTEN),
+    )
+
+
+STATUSES: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP status by which the API answers a single call with this error; for others it is 500."""
+
+
+class _Batches(adapter.BatchApi):
+    """Batches by Anthropic's SDK: all calls in one request, and lines once they are over.
+
+    A batch has no name: if the answer with its id was lost, it is recognised by the number of its
+    calls, and for certain by its results. The SDK sends each request once.
+    """
+
+    def __init__(self, key: Key, base_url: str, client: "AsyncClient") -> None:
+        sdk = adapter.sdk_client(SDK, key, base_url, client)
+        super().__init__(sdk, sdk.messages.batches)
+
+    def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        return {"custom_id": key, "params": body}
+
+    async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
+        from anthropic.types.messages import MessageBatch
+
+        # batches.create would search each of the 100,000 entries for names to change.
+        batch = await self._sdk.post(
+            "/v1/messages/batches",
+            cast_to=MessageBatch,
+            content=b'{"requests":[' + b",".join(lines) + b"]}",
+            options={"headers": {"content-type": "application/json"}},
+        )
+        return str(batch.id)
+
+    def may_be(self, batch: "MessageBatch", name: str, calls: int) -> bool:
+        counts = batch.request_counts
+        ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
+        return counts.processing + ended == calls
+
+    async def status(self, batch: str) -> adapter.BatchStatus:
+        found = await self._batches.retrieve(batch)
+        counts = found.request_counts
+        return adapter.BatchStatus(
+            is_over=found.processing_status == "ended",
+            done=counts.succeeded,
+            failed=counts.errored + counts.canceled + counts.expired,
+        )
+
+    async def results(self, batch: str) -> AsyncIterator[bytes]:
+        """Yield the results from the model's own server, not from where ``results_url`` leads."""
+        import httpx2  # noqa: PLC0415  # a fifth of a second
+
+        response: httpx2.Response = await self._sdk.get(
+            f"/v1/messages/batches/{quote(batch, safe='')}/results",
+            cast_to=httpx2.Response,
+            options={"headers": {"accept": "application/binary"}},
+            stream=True,
+        )
+        try:
+            async for part in response.aiter_bytes():
+                yield part
+        finally:
+            await response.aclose()
+
+    def read(
+        self, line: adapter.JsonObject
+    ) -> tuple[str, adapter.JsonObject | CallError]:
+        from qagate.evaluators.models import failures  # noqa: PLC0415  # aiohttp
+
+        key, result = line.text("custom_id"), line.mapping("result")
+        kind = result.text("type")
+        if kind == "succeeded":
+            return key, result.mapping("message")
+        if kind != "errored":
+            return key, TransientError(kind, f"the call came back as {kind}")
+        body = result.mapping("error")
+        name = str(body.mapping("error").get("type"))
+        return key, failures.of_response(
+            STATUSES.get(name, 500), {}, json.dumps(body).encode()
+        )
+
+
+ADAPTER = adapter.ProviderAdapter(
+    sdk="anthropic",
+    base_url="https://api.anthropic.com",
+    api_key_env="ANTHROPIC_API_KEY",
+    defaults=REQUIRED,
+    families=("claude-",),
+    adds_v1=True,
+    address=partial(adapter.sdk_address, SDK, "v1/messages"),
+    write=write,
+    read=read,
+    batching=adapter.Batching(calls=100_000, size=256_000_000, open=_Batches),
+)

@@ -1,0 +1,263 @@
+"""Reads models.yaml: models with their server, parameters, limits and prices, by name."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from qagate.bundled import EVALUATORS
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.models import own_targets, spec
+from qagate.evaluators.models.own_targets import HTTP, METHODS, PLACES, PYTHON
+from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.reading import Map, Seq, Settings, load_settings
+from qagate.evaluators.text import hint
+
+DEFAULT_PATH = EVALUATORS / "models.yaml"
+RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *spec.PROVIDERS})
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
+DAY = 86_400
+WRITTEN_BY_US = frozenset(
+    {"model", "messages", "system", "tools", "tool_choice", "stream", "n"}
+)
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+
+def load_catalogue(
+    path: Path = DEFAULT_PATH, *, own: Path | None = None
+) -> Mapping[str, Spec]:
+    """Return the models of a file by name; entries of a further one, ``own``, win.
+
+    Raises UsageError naming file, line and key, never a value that may be an API key.
+    """
+    top = load_settings(path, may_be_empty=True)
+    found = {name: _spec(top, name) for name in top.values}
+    return found if own is None else {**found, **load_catalogue(own)}
+
+
+def replaced_entries(own: Path | None) -> str:
+    """Return a note on bundled names that a user's file has too; empty without any."""
+    if own is None:
+        return ""
+    bundled = load_settings(DEFAULT_PATH, may_be_empty=True).values
+    twice = [
+        name for name in load_settings(own, may_be_empty=True).values if name in bundled
+    ]
+    return (
+        f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
+    )
+
+
+def _spec(top: Settings, name: str) -> Spec:
+    if name in RESERVED or not NAME.fullmatch(name):
+        taken = ", ".join(sorted(RESERVED))
+        raise top.problem(
+            name, f"a name is letters, digits and . _ / -, and none of {taken}"
+        )
+    entry = top.part(name)
+    if entry.values.get("provider") == HTTP:
+        return _service(entry, name)
+    entry.check_keys(KNOWN, required=("provider", "model"))
+    provider = entry.one_of("provider", (*spec.PROVIDERS, PYTHON, HTTP))
+    if provider == PYTHON:
+        return replace(spec.of_function(entry.text("model"), name), **_fields(entry))
+    base_url = entry.text("base_url") or None
+    try:
+        model = spec.build(
+            provider, spec.check_name(entry.text("model"), name), base_url, name
+        )
+    except UsageError as error:
+        raise entry.problem("base_url" if base_url else "model", str(error)) from None
+    return _with_own_key(entry, replace(model, **_fields(entry)))
+
+
+def _fields(entry: Settings) -> dict[str, Any]:
+    given = {
+        key: read(entry, key) for key, read in FIELDS.items() if key in entry.values
+    }
+    return {"file": f"{entry.path}", **given}
+
+
+def _service(entry: Settings, name: str) -> Spec:
+    """Return the Spec of a service; its version alone tells a changed one from what it was."""
+    entry.check_keys(
+        KNOWN_HTTP, required=("provider", "url", "body", "answer", "version")
+    )
+    try:
+        url = spec.normalise_url(entry.text("url"))
+    except UsageError as error:
+        raise entry.problem(key="url", what=str(error)) from None
+    tokens = entry.part("tokens")
+    tokens.check_keys(own_targets.TOKENS)
+    target = own_targets.HttpTarget(
+        url=url,
+        method=entry.one_of("method", METHODS)
+        if "method" in entry.values
+        else METHODS[0],
+        body=_body(entry),
+        answer=_path(entry, "answer"),
+        tokens={way: _path(tokens, way) for way in tokens.values},
+        cost=_path(entry, "cost") if "cost" in entry.values else "",
+    )
+    model = Spec(
+        text=name,
+        provider=HTTP,
+        name=name,
+        base_url=url,
+        answers_as=("*",),
+        http=target,
+    )
+    return _with_own_key(entry, replace(model, **_fields(entry)))
+
+
+def _body(entry: Settings) -> Mapping[str, object]:
+    body = _json_map(entry.part("body"))
+    for place in own_targets.places(body):
+        if place not in PLACES:
+            raise entry.problem(
+                key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}"
+            )
+    if not any(own_targets.places(body)):
+        what = (
+            f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
+        )
+        raise entry.problem(key="body", what=what)
+    return body
+
+
+def _path(holder: Settings, key: str) -> str:
+    path = holder.text(key)
+    if wrong := own_targets.check_path(path):
+        raise holder.problem(key, f"{path!r} is no JSONPath: {wrong}")
+    return path
+
+
+def _with_own_key(entry: Settings, model: Spec) -> Spec:
+    """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
+    named = {
+        model.api_key_env: "api_key_env",
+        **dict.fromkeys(model.headers.values(), "headers"),
+    }
+    for known in spec.PROVIDERS.values():
+        own = model.is_loopback or spec.is_same_host(model.base_url, known.base_url)
+        if known.api_key_env in named and not own:
+            what = (
+                f"{known.api_key_env} goes to {known.base_url} only; name another variable here, "
+                f"or say --key-env URL={known.api_key_env}"
+            )
+            raise entry.problem(named[known.api_key_env], what)
+    return model
+
+
+def _variable(entry: Settings, key: str) -> str:
+    name = entry.values[key]
+    if not isinstance(name, str) or not spec.VARIABLE.fullmatch(name):
+        what = "must be the name of an environment variable (what stands there is not shown)"
+        raise entry.problem(key, what)
+    return name
+
+
+def _seconds(entry: Settings, key: str) -> float:
+    seconds = entry.number(key, 0, DAY)
+    if not seconds:
+        raise entry.problem(key, "more than 0 seconds are needed")
+    return seconds
+
+
+def _names(entry: Settings, key: str) -> tuple[str, ...]:
+    if isinstance(entry.values[key], str):
+        raise entry.problem(key, "a list is needed, for instance [temperature, top_p]")
+    return entry.words(key)
+
+
+def _prices(entry: Settings, key: str) -> spec.Prices:
+    part = entry.part(key)
+    needed, cached = ("input", "output"), ("cache_read", "cache_write")
+    part.check_keys((*needed, *cached), required=needed)
+    prices = {name: part.number(name, 0, math.inf) or 0.0 for name in needed}
+    read, write = (part.number(name, 0, math.inf) for name in cached)
+    return spec.Prices(**prices, cache_read=read, cache_write=write)
+
+
+def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
+    part = entry.part(key)
+    part.check_keys(("calls", "megabytes", "price"))
+    megabytes = part.number("megabytes", 0.001, math.inf)
+    limits = {
+        "calls": part.whole("calls", 1, math.inf),
+        "size": None if megabytes is None else int(1e6 * megabytes),
+        "price": part.number("price", 0, 1),
+    }
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def _parameters(entry: Settings, key: str) -> Mapping[str, object]:
+    part = entry.part(key)
+    for name in WRITTEN_BY_US.intersection(part.values):
+        raise part.problem(name, "is written by the suite itself; remove it")
+    return _json_map(part)
+
+
+def _json_map(part: Settings) -> dict[str, object]:
+    part.refuse_secrets()
+    return {key: _json(part, key, value) for key, value in part.values.items()}
+
+
+def _json(part: Settings, key: str, value: object) -> object:
+    """Read a scalar as JSON would (numbers, true, false); everything else is text."""
+    if isinstance(value, Map):
+        return _json_map(Settings(part.path, f"{part.name}: {key}", value))
+    if isinstance(value, Seq):
+        return [_json(part, key, one) for one in value]
+    scalar = str(value)
+    if not scalar:
+        what = "is empty or null; take the line out, or put the parameter under omit"
+        raise part.problem(key, what)
+    if scalar in ("true", "false"):
+        return scalar == "true"
+    if not _JSON_NUMBER.fullmatch(scalar):
+        return scalar
+    if len(scalar) >= 40 or not math.isfinite(float(scalar)):
+        raise part.problem(key, "a number that a float can hold is needed")
+    return int(scalar) if scalar.lstrip("-").isdigit() else float(scalar)
+
+
+def _headers(entry: Settings, key: str) -> Mapping[str, str]:
+    part = entry.part(key)
+    for name in part.values:
+        if not HEADER.fullmatch(name):
+            raise part.problem(name, "a header's name is needed, for instance api-key")
+    return {name: _variable(part, name) for name in part.values}
+
+
+def _query(entry: Settings, key: str) -> Mapping[str, str]:
+    part = entry.part(key)
+    part.refuse_secrets()
+    return {name: part.text(name) for name in part.values}
+
+
+FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
+    "api_key_env": _variable,
+    "parameters": _parameters,
+    "omit": _names,
+    "max_tokens_as": Settings.text,
+    "answers_as": _names,
+    "headers": _headers,
+    "query": _query,
+    "version": Settings.text,
+    "deadline": _seconds,
+    "item_deadline": _seconds,
+    **dict.fromkeys(
+        ("concurrency", "rpm", "tpm"), lambda one, key: one.whole(key, 1, math.inf)
+    ),
+    "prices": _prices,
+    "batch": _batch,
+}
+"""How each optional key of an entry becomes the Spec's field of that name."""
+KNOWN = ("provider", "model", "base_url", *FIELDS)
+_OF_HTTP = ("provider", "url", "method", "body", "answer", "tokens", "cost")
+_NOT_HTTP = ("parameters", "omit", "max_tokens_as", "answers_as")
+KNOWN_HTTP = (*_OF_HTTP, *(key for key in FIELDS if key not in _NOT_HTTP))

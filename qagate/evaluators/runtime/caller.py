@@ -1,0 +1,463 @@
+"""One call: the ledger first, then the network within all limits, then the ledger again."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from qagate.evaluators import core
+from qagate.evaluators.core import (
+    CallError,
+    Model,
+    Reply,
+    Request,
+    StoppedError,
+    TransientError,
+)
+from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.runtime.budget import Budget
+from qagate.evaluators.runtime.limits import Admission, ModelQueue
+from qagate.evaluators.runtime.server import LONGEST_WAIT_S, NEVER, RATE_LIMIT
+from qagate.evaluators.text import documents_of, fresh_key, request_key
+
+T = TypeVar("T")
+DEADLINE = "deadline"
+DEADLINE_GRACE_S = (
+    1.5  # that a call in flight may go on after the run's time is used up
+)
+PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
+MAY_BE_BILLED = frozenset(
+    {"bad_body", "timeout"}
+)  # kinds of failure; booked at the most
+TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
+"""How often a request is sent that fails in these ways. A rate limit has many tries, as the server
+and not the call decides when it may succeed."""
+LOOK_SECONDS = (
+    5.0  # between looks at whether another run has begun batches on this ledger
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often a failing call is tried, with which pauses; a failing server has its own."""
+
+    attempts: int = 5
+    """Tries of one call, the first one included; TRIES_BY_KIND wins."""
+    first: float = 0.5
+    """The longest pause after the first try in seconds; it doubles with each try."""
+    longest: float = 20.0
+    """The longest pause in seconds."""
+
+    def pause(self, tried: int, failure: TransientError, draw: float) -> float:
+        """Return the seconds to wait after so many tries; ``draw`` (0 to 1) spreads them."""
+        longest = min(self.longest, self.first * 2.0 ** min(tried - 1, 60))
+        return max(longest * draw, failure.retry_after or 0.0)
+
+    def is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
+        """Return whether a call is given up after these failures, counted by kind."""
+        if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+            return True
+        if failure.kind in TRIES_BY_KIND:
+            return failures[failure.kind] >= TRIES_BY_KIND[failure.kind]
+        return failures.total() >= self.attempts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettings:
+    """How models are asked: the ledger that keeps every call, and what is allowed at most."""
+
+    ledger: core.LedgerPlace = Path(".qa/ledger.sqlite3")
+    concurrency: int = 16
+    """Calls in flight."""
+    rpm: int | None = None
+    """Requests a minute of all models together; None means no limit, as below."""
+    deadline: float | None = None
+    """Seconds that all calls may take."""
+    max_cost: float | None = None
+    """USD that all calls may cost."""
+    run: str = ""
+    """Processes with this name that share the ledger spend ``max_cost`` together."""
+    replay: bool = False
+    """Send nothing: answer from the ledger."""
+    fresh: str = ""
+    """Names a release: everything is asked again under this name, and found again by it."""
+    transcripts: bool = True
+    """Keep what is sent together with the replies."""
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    random: Callable[[], float] = random.random
+    """Draws numbers from 0 to 1 that spread pauses."""
+
+
+@dataclass(slots=True)
+class ItemClock:
+    """The time of one item: it begins with its first call and ends at ``until``."""
+
+    until: float = NEVER
+
+
+@dataclass(slots=True)
+class _Call:
+    queue: ModelQueue
+    model: Model
+    request: Request
+    item: ItemClock
+    failed_at: float | None = None  # for the first time
+    refused: int = 0  # tries for which the server was to blame
+    failures: Counter[str] = field(default_factory=Counter)  # of the others, by kind
+    server_is_to_blame: bool = False
+
+
+class Sender:
+    """Sends requests within all limits, the budget and the time of the run."""
+
+    def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
+        self.requests = 0
+        self.retried: Counter[str] = Counter()  # after which failures, by kind
+        self.stops: dict[str, str] = {}  # why calls are no longer made, by kind
+        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
+        self.halt = self.admission.halt  # starts no further call; calls in flight go on
+        self.budget = budget
+        self._settings = settings
+        self.end = NEVER  # when the run's time is used up, by the loop's clock
+
+    def begin(self) -> None:
+        """Start the run's clock unless it is running."""
+        if self._settings.deadline is not None and self.end == NEVER:
+            self.end = asyncio.get_running_loop().time() + self._settings.deadline
+
+    async def before_the_end(self, awaited: Awaitable[T], grace: float = 0.0) -> T:
+        """Return what is awaited; StoppedError ``grace`` seconds after the run's time is up."""
+        if self.end == NEVER:
+            return await awaited
+        try:
+            async with asyncio.timeout_at(self.end + grace) as limit:
+                return await awaited
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise self._time_is_up() from None
+
+    async def reserve(
+        self, model: Model, request: Request, *, urgent: bool, batch: bool = False
+    ) -> float:
+        """Set aside the most that a call can cost and return it, in USD; 0 without a budget."""
+        if self.budget is None:
+            return 0.0
+        try:
+            return await self.budget.reserve(model, request, urgent=urgent, batch=batch)
+        except StoppedError as error:
+            self.stops[error.kind] = str(error)
+            raise
+
+    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+        """Book what a reply cost in place of what was set aside for it."""
+        if self.budget is not None:
+            self.budget.settle(reserved, spec, reply)
+
+    async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
+        """Return the reply, after several tries if need be; StoppedError if it was never sent."""
+        call = _Call(self.admission.queue(model), model, request, item)
+        while True:
+            try:
+                return await self._try(call)
+            except TransientError as error:
+                failure = error
+            call.refused += call.server_is_to_blame
+            call.failures[failure.kind] += not call.server_is_to_blame
+            tries = call.refused + call.failures.total()
+            if self._settings.retry.is_last(failure, call.failures):
+                if tries > 1:
+                    failure.args = (f"{failure} (tried {tries} times)",)
+                raise failure
+            now = asyncio.get_running_loop().time()
+            call.failed_at = now if call.failed_at is None else call.failed_at
+            self.retried[failure.kind] += 1
+            pause = 0.0
+            if not call.server_is_to_blame and failure.kind != RATE_LIMIT:
+                pause = self._settings.retry.pause(
+                    tries, failure, self._settings.random()
+                )
+            await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
+
+    async def _try(self, call: _Call) -> Reply:
+        # What an item still needs goes before new items. Not so a call that has just failed: a
+        # server that answers others must not be tried with that call alone.
+        queue, item = call.queue, call.item
+        urgent = item.until != NEVER and call.failed_at is None
+        reply = None
+        reserved = await self.reserve(call.model, call.request, urgent=urgent)
+        try:
+            until = min(item.until, self.end)
+            if until <= asyncio.get_running_loop().time():
+                raise TimeoutError
+            size = queue.tokens.estimate(call.request)
+            first = 0 < call.refused <= PROBES
+            try:
+                started = await self.admission.enter(
+                    queue, size, until, urgent=urgent, first=first
+                )
+            except core.FatalError as error:
+                self.stops.setdefault(error.kind, str(error))
+                if call.failed_at is not None:
+                    raise
+                raise StoppedError(error.kind, str(error)) from None
+            item.until = min(item.until, started + queue.limits.item_deadline)
+            reply = await self._complete(call, started)
+            queue.tokens.correct(size, call.request, reply)
+            return reply
+        except TimeoutError:
+            now = asyncio.get_running_loop().time()
+            if now >= self.end:
+                raise self._time_is_up() from None
+            what = f"the {queue.limits.item_deadline:g} s of this item are used up"
+            waits = self.admission.describe(now)
+            what += f" ({waits})" if waits else ""
+            raise CallError("item_deadline", f"{queue.spec}: {what}") from None
+        except TransientError as error:
+            reply = core.Reply() if error.kind in MAY_BE_BILLED else None
+            raise
+        finally:
+            self.settle(reserved, queue.spec, reply)
+
+    async def _complete(self, call: _Call, started: float) -> Reply:
+        end = min(call.item.until, self.end + DEADLINE_GRACE_S)
+        self.requests += 1
+        failure: BaseException | None = None
+        is_first = (
+            started + call.queue.limits.deadline <= end
+        )  # the model's own deadline
+        try:
+            async with nullcontext() if is_first else asyncio.timeout_at(end):
+                return await call.model.complete(call.request)
+        except (core.RefusedError, core.FatalError) as error:
+            failure = call.queue.judged(error)
+            raise failure from None
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if isinstance(failure, core.FatalError):
+                # Only the user can mend it, and no answer could be judged meanwhile.
+                self.stops.setdefault(failure.kind, str(failure))
+                self.halt(StoppedError(failure.kind, str(failure)))
+            leave = self.admission.leave
+            call.server_is_to_blame = leave(
+                call.queue, started, failure, call.failed_at
+            )
+
+    def _time_is_up(self) -> StoppedError:
+        waits = self.admission.describe(asyncio.get_running_loop().time())
+        message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
+        message += f"; {waits}" if waits else ""
+        self.stops.setdefault(DEADLINE, message)
+        return StoppedError(DEADLINE, message)
+
+
+@dataclass(slots=True)
+class Meter:
+    """Adds up what the replies for one item took. Each item has its own."""
+
+    price: core.Price
+    usage: core.Usage = field(default_factory=core.Usage)
+    models: dict[str, str] = field(default_factory=dict)
+    """The names that providers returned, by the SPEC of the model that was asked."""
+    phase: int = 0
+    """0 while the item is answered, 1 from then on."""
+    answering: core.Usage = field(default_factory=core.Usage)
+    """What the answer alone took."""
+    clock: ItemClock = field(default_factory=ItemClock)
+    waiting: int = 0
+    """Replies that the item waits for now."""
+    kept_only: bool = False
+    """Whether nothing is sent: only replies in the ledger count; ``missed``: one is not there."""
+    missed: bool = False
+    _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The ledger keys of all requests, those without a reply too, in the same order always."""
+        return tuple(sorted(self._asked, key=self._asked.__getitem__))
+
+    def end_answer(self) -> None:
+        """Note that the answer is there; what is asked from now on judges it."""
+        self.phase, self.answering = 1, self.usage
+
+    def note(self, key: str, model: Model, request: Request) -> None:
+        """Note what was asked."""
+        order = (
+            self.phase,
+            model.spec,
+            request.version,
+            request.repeat,
+            request.attempt,
+            key,
+        )
+        self._asked.setdefault(key, order)
+
+    def add(
+        self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool
+    ) -> None:
+        """Count one reply, for which this run ``sent`` requests or that it found in the ledger."""
+        cost = self.price(model.spec, reply)
+        self.usage += core.Usage(
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=reply.seconds,
+            cost=cost,
+            known=cost or 0.0,
+            requests=sent,
+            spent=(cost or 0.0) if sent else 0.0,
+            earlier=earlier,
+            imported=imported,
+            cache_read_tokens=reply.cache_read_tokens,
+        )
+        self.models[model.spec] = reply.model or model.spec
+
+
+class Detour:
+    """A way to replies other than direct calls: a provider's batches. This one is none."""
+
+    takes_all = False
+    """Whether all items should be at work at once."""
+
+    def item(self, meter: Meter) -> AbstractContextManager[None]:
+        """Count an item as at work for a block."""
+        return nullcontext()
+
+    async def reply(
+        self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
+    ) -> Reply | None:
+        """Return a reply that is in the ledger; None if the call is to be made directly."""
+        return None
+
+    def halt(self, error: StoppedError) -> None:
+        """Begin nothing more."""
+
+    def describe(self) -> str:
+        """Return in a few words what calls wait for; empty if for nothing."""
+        return ""
+
+    async def close(self) -> None:
+        """Return once all that came back is kept."""
+
+
+class Caller:
+    """Puts requests to models, in one event loop; what two items ask at a time is sent once."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        settings: CallSettings,
+        price: core.Price,
+        budget: Budget | None = None,
+        find_detour: "Callable[[Caller], Detour | None] | None" = None,
+    ) -> None:
+        self.ledger = ledger
+        self.sender = Sender(settings, budget)
+        self.price = price
+        self._settings = settings
+        self._find_detour = None if settings.replay else find_detour
+        self.detour = Detour()
+        self._look_at = -NEVER  # again for a detour
+        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
+
+    def open(self) -> None:
+        """Look for a detour before the first call."""
+        if self._find_detour is not None:
+            with suppress(LedgerError):  # the first call looks again, and reports it
+                self._take(self._find_detour(self))
+
+    def _take(self, detour: Detour | None) -> None:
+        self.detour = detour or self.detour
+        self._look_at = (
+            NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
+        )
+
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call; calls in flight go on."""
+        self.sender.halt(error)
+        self.detour.halt(error)
+
+    def describe(self, now: float) -> str:
+        """Return in a few words what calls wait for; empty if nothing is held back."""
+        waits = (self.detour.describe(), self.sender.admission.describe(now))
+        return "; ".join(filter(None, waits))
+
+    async def close(self) -> None:
+        """Return once all that was paid for is kept; the ledger stays open."""
+        await self.detour.close()
+        await self.ledger.flush()
+
+    def metered(self, meter: Meter) -> core.Ask:
+        """Return an ``ask`` that adds every reply to this meter."""
+        return partial(self._reply, meter)
+
+    async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
+        key = fresh_key(request_key(model.identity, request), self._settings.fresh)
+        meter.waiting += 1
+        sent = 0
+        try:
+            if (kept := await self.ledger.find(key)) is not None:
+                reply = kept
+            elif self._settings.replay or meter.kept_only:
+                meter.missed, kind = True, "not_in_ledger"
+                raise CallError(
+                    kind, f"{model.spec}: this request is not in the ledger (--replay)"
+                )
+            elif (task := self._under_way.get(key)) is not None:
+                reply, _ = await asyncio.shield(task)
+            else:
+                task = asyncio.create_task(self._fetch(model, request, key, meter))
+                self._under_way[key] = task
+                task.add_done_callback(lambda _: self._under_way.pop(key, None))
+                reply, sent = await task
+        except CallError as error:
+            if not isinstance(error, StoppedError):
+                meter.note(key, model, request)
+            raise
+        finally:
+            meter.waiting -= 1
+        meter.note(key, model, request)
+        earlier = key not in self.ledger.own
+        imported = earlier and key in self.ledger.imported
+        meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
+        return reply
+
+    async def _fetch(
+        self, model: Model, request: Request, key: str, meter: Meter
+    ) -> tuple[Reply, int]:
+        """Return a reply with the number of requests sent for it."""
+        keeps, fresh = self._settings.transcripts, self._settings.fresh
+        documents = documents_of(model, request, key, fresh) if keeps else ()
+        row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
+        try:
+            now = asyncio.get_running_loop().time()
+            if self._find_detour is not None and now >= self._look_at:
+                self._look_at = now + LOOK_SECONDS  # another run may have begun one
+                self._take(await asyncio.to_thread(self._find_detour, self))
+            found = await self.detour.reply(
+                model, request, row, urgent=bool(meter.models)
+            )
+            if found is not None:
+                return found, 1
+            async with AsyncExitStack() as stack:
+                claim = self.ledger.claim(key, model.limits.item_deadline)
+                kept = await self.sender.before_the_end(
+                    stack.enter_async_context(claim)
+                )
+                if kept is not None:  # another run asked it meanwhile
+                    return kept, 0
+                reply = await self.sender.send(model, request, meter.clock)
+                await self.ledger.put(row(reply=reply))
+                return reply, 1
+        except StoppedError:
+            raise
+        except CallError:
+            for document in documents:  # a request without a reply is shown as well
+                await self.ledger.keep(*document)
+            raise

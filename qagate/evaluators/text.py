@@ -1,0 +1,415 @@
+"""Text: hidden characters, API keys, wording for messages, and requests as the ledger keeps them.
+
+A request is kept under its ledger key, the hash of what it says. Long texts such as rubrics, and
+its frame (everything but its messages), repeat, so each is kept once by its digest.
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from urllib.parse import quote
+
+from qagate.evaluators.core import Model, Request
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+_MARKS = (
+    "\\u00ad\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
+    "\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0"
+    "\\ufff9-\\ufffb\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+)
+_CONTROLS = "\\x00-\\x08\\x0e-\\x1b\\x7f-\\x84\\x86-\\x9f"
+
+INVISIBLE = re.compile(f"[{_MARKS}{_CONTROLS}]")
+"""Characters that draw nothing: format, zero-width, bidi, tag and control ones, no white space."""
+
+UNSAFE = re.compile(
+    f"[{_MARKS}{_CONTROLS}\\ud800-\\udfff\\ue000-\\uf8ff\\ufffe\\uffff]|[^\\S ]"
+)
+"""What is escaped in a prompt's slot: INVISIBLE, surrogates, private characters, and all white
+space except the plain space."""
+
+_CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
+_CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+MAX_ANSWER_BYTES = 256 * 1024
+"""A longer answer is cut before judges and reports see it."""
+SHOWN = 80
+"""Characters of a value that a message shows."""
+_TYPES = {bool: "true or false", int: "a number", float: "a number", type(None): "null"}
+
+MASK = "***"
+PLACEHOLDER = "no-key"
+SHORTEST = 6  # a shorter "key" is masked nowhere: it would eat ordinary words
+LINE = 300
+
+_CHARS = r"[A-Za-z0-9._~+/=-]"
+# A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
+_RANDOM = (
+    rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+)
+# Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
+_BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
+_QUERY = (
+    "key",
+    "token",
+    "secret",
+    "password",
+    "sig",
+)  # ends of the names of a URL's parameters
+_TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
+# Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
+_KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
+    ("://", r'(?<=://)[^/?#\s"]{1,500}(?=@)'),
+    ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
+    ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
+    *(
+        (f"{prefix}-", rf"\b{prefix}-{_BODY}")
+        for prefix in ("rk", "pk", "xai", "pplx", "nvapi")
+    ),
+    *(
+        (f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}")
+        for name in (*_TOKENS, "github_pat")
+    ),
+    *((f"{name}_", rf"\b{name}_{_BODY}") for name in (*_TOKENS, "sk", "rk", "pk")),
+    ("glpat-", r"glpat-[\w-]{12,}"),
+    ("xox", r"xox[abeprs]-[\w-]{10,}"),
+    ("akia", r"AKIA[A-Z0-9]{12,}"),
+    ("asia", r"\bASIA[A-Z0-9]{12,}"),
+    ("ya29.", r"\bya29\.[\w-]{16,}"),
+    ("npm_", r"\bnpm_\w{30,}"),
+    ("sg.", r"\bSG\.[\w-]{16,}+\.[\w-]{16,}"),
+    ("hvs.", r"\bhvs\.[\w-]{16,}"),
+    ("aiza", r"AIza[\w-]{20,}"),
+    ("eyj", r"(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),
+    ("bearer", rf"(?i:bearer)\s{{1,9}}{_RANDOM}{_CHARS}{{6,}}"),
+    (
+        "authorization",
+        r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
+    ),
+    ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
+    *(
+        (f"{name}=", rf"[?&](?i:[\w-]{{0,20}}{name})=[^\s\"'<>&#]{{4,}}")
+        for name in _QUERY
+    ),
+    ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
+)
+_PATTERNS = tuple((sign, re.compile(pattern, re.ASCII)) for sign, pattern in _KEYS)
+_SIGNS = dict.fromkeys(sign for sign, _ in _KEYS)
+_WORDS = tuple(sign for sign in _SIGNS if sign[-1].isalpha())
+_PREFIXES = {  # of the other signs, by their last character
+    mark: tuple(sign[:-1] for sign in _SIGNS if sign[-1] == mark)
+    for mark in {sign[-1] for sign in _SIGNS} - {sign[-1] for sign in _WORDS}
+}
+_SHORTEST_MATCH = (
+    11  # sk- and eight characters; user and password in a URL are longer too
+)
+
+
+def travelling(answer: str) -> str:
+    """Return an answer as judges and reports get it; only the ledger holds a giant one whole.
+
+    Of more than 256 kB the first 65,536 characters stay, with the length and hash of the whole.
+    """
+    if len(answer) <= MAX_ANSWER_BYTES // 4:  # bytes that a character may take
+        return answer
+    whole = answer.encode("utf-8", "surrogatepass")
+    if len(whole) <= MAX_ANSWER_BYTES:
+        return answer
+    mark = f"[cut: {len(answer):,} characters, SHA-256 {hashlib.sha256(whole).hexdigest()}]"
+    return f"{answer[: MAX_ANSWER_BYTES // 4]} {mark}"
+
+
+def without_invisible(text: str) -> str:
+    """Return the text without the characters that draw nothing."""
+    return INVISIBLE.sub("", text)
+
+
+def no_command(line: str) -> str:
+    """Return a line that no CI system takes for a command."""
+    return _CI_COMMAND.sub(lambda match: "# #" if match.group() else ": ", line)
+
+
+def harmless(text: str) -> str:
+    """Return a text for a terminal or log: no commands, and what is not drawn is written out."""
+    return "\n".join(
+        no_command(_CONTROL.sub(escaped, line)) for line in text.split("\n")
+    )
+
+
+def sendable(text: str) -> str:
+    """Return the text with U+FFFD for each lone surrogate, so that UTF-8 can hold it."""
+    if encodable(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def escaped(match: re.Match[str]) -> str:
+    r"""Return the one matched character as JSON's \uXXXX, in two halves beyond U+FFFF."""
+    units = match[0].encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return "".join(f"\\u{unit}" for unit in units)
+
+
+def canonical(value: object) -> str:
+    """Return the one JSON text of a value: sorted keys, no spaces, ASCII."""
+    return _CANONICAL.encode(value)
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of a value's canonical JSON, in hexadecimal."""
+    return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
+
+
+def flat(value: "DataclassInstance") -> dict[str, object]:
+    """Return the fields of a dataclass by name, uncopied: a tenth of the work of ``asdict``."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+def request_key(identity: Mapping[str, object], request: Request) -> str:
+    """Return the ledger key of a request to the model with this identity."""
+    tool = request.tool
+    asked: dict[str, object] = {
+        **flat(request),
+        "messages": [flat(message) for message in request.messages],
+        "tool": None if tool is None else flat(tool),
+    }
+    # Without a case the key is the same as before requests could have one.
+    asked.pop("case")
+    if request.case is not None:
+        own = [flat(message) for message in request.case.messages]
+        asked["case"] = {**flat(request.case), "messages": own}
+    return digest({"model": dict(identity), "request": asked})
+
+
+def fresh_key(key: str, name: str) -> str:
+    """Return a request's key for ``--fresh NAME``; without a name the key itself."""
+    return digest([name, key]) if name else key
+
+
+class Key:
+    """An API key that shows itself nowhere: ``repr``, ``str`` and formats give ``***``.
+
+    Where a server wants several, each is a line of it; no header can hold a line break.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the key itself, for the client that sends it."""
+        return self._value
+
+    def reveals(self) -> list[str]:
+        """Return all of them, each for a header of its own."""
+        return self._value.split("\n")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self._value
+
+    def hide(self, text: str) -> str:
+        """Return the text with this key as ``***``, in any shape; the rest as it is."""
+        for line in self.reveals():
+            one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
+            if len(one) >= SHORTEST and one != PLACEHOLDER:
+                for shape in (
+                    one,
+                    one.replace("/", r"\/"),
+                    quote(one, safe=""),
+                ):  # JSON's, a URL's
+                    text = text.replace(shape, MASK)
+        return text
+
+    def mask(self, text: str) -> str:
+        """Return the text with this key and everything key-shaped as ``***``."""
+        return mask(self.hide(text))
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Key is not pickled: it would leave this process")
+
+
+def mask(text: str, mark: str = MASK) -> str:
+    """Return the text with ``mark`` for what is shaped like a key, token or URL password."""
+    if len(text) < _SHORTEST_MATCH:
+        return text
+    lowered = text.lower()
+    for sign, pattern in _PATTERNS:
+        if sign in lowered:
+            text = pattern.sub(mark, text)
+    return text
+
+
+def may_hold_key(text: str) -> bool:
+    """Return whether ``mask`` might change this text, or what JSON of it holds; True is a guess."""
+    lowered = text.lower()
+    if any(map(lowered.__contains__, _WORDS)):
+        return True
+    return any(
+        part.endswith(prefixes)
+        for mark, prefixes in _PREFIXES.items()
+        if mark in lowered  # a twentieth of the time that a word takes, and seldom true
+        for part in lowered.split(mark)[:-1]
+    )
+
+
+def one_line(text: str, limit: int = LINE) -> str:
+    """Return the text without control, format and surrogate characters, at most ``limit`` long."""
+    shown = (
+        " " if unicodedata.category(char)[0] == "C" else char
+        for char in text[: 20 * limit]
+    )
+    line = " ".join("".join(shown).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: cut, on one line, without control characters or keys."""
+    if isinstance(value, str):
+        return repr(one_line(mask(value), SHOWN))
+    return _TYPES.get(type(value), "a list" if isinstance(value, list) else "a mapping")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, quoted, at most 20 of them."""
+    return first_of([shown(name) for name in names], 20)
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean …?`` if a known word is close, otherwise the known words."""
+    known = list(known)
+    lower = {name.casefold(): name for name in known}
+    close = get_close_matches(word[:SHOWN].casefold(), lower, n=1)
+    if close:
+        return f"did you mean {lower[close[0]]!r}?"
+    return f"known: {one_line(mask(', '.join(known)))}" if known else "there are none"
+
+
+def encodable(text: str) -> bool:
+    """Return whether a text has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+REQUEST, TEXT = "request", "text"
+"""The kinds of documents: a request under its ledger key, a text under its digest."""
+_MAX_INLINE = 1_000  # characters; a longer text is a document of its own
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+Sent = Mapping[str, Any]
+"""A kept request. ``frame`` is the key of a text; so is ``text``, in place of a long content."""
+
+
+class Document(NamedTuple):
+    """A text that a ledger keeps under a kind and a key."""
+
+    kind: str
+    key: str
+    text: str
+    """JSON."""
+
+
+def documents_of(
+    model: Model, request: Request, key: str, fresh: str
+) -> tuple[Document, ...]:
+    """Return what is kept of a request: its texts, then itself, for ``fresh``, a name or empty."""
+    tool = request.tool and flat(request.tool)
+    frame = {
+        "fresh": fresh,
+        "model": dict(model.identity),
+        "spec": model.spec,
+        "tool": tool,
+        "parameters": request.parameters,
+        "version": request.version,
+    }
+    texts = [_text(canonical(frame))]
+    messages = []
+    for message in request.messages:
+        said = flat(message)
+        if len(message.content) > _MAX_INLINE:
+            texts.append(_text(message.content))
+            said = {"role": message.role, "text": texts[-1].key}
+        messages.append(said)
+    counts = {"repeat": request.repeat, "attempt": request.attempt}
+    sent = {"frame": texts[0].key, "messages": messages, **counts}
+    if case := request.case:
+        sent["case"] = {
+            **flat(case),
+            "messages": [flat(message) for message in case.messages],
+        }
+    return *texts, Document(REQUEST, key, encode(sent))
+
+
+@lru_cache(
+    maxsize=256
+)  # enough for frames and rubrics; an item's long prompt soon leaves it
+def _text(text: str) -> Document:
+    return Document(TEXT, digest(text), encode(text))
+
+
+def encode(value: object) -> str:
+    """Return JSON that any database and file can hold, readable to people where it can be."""
+    text = _encoder.encode(value)
+    return text if encodable(text) else canonical(value)
+
+
+def parse_sent(text: str) -> Sent | None:
+    """Return a kept request; None for JSON of another shape."""
+    try:
+        sent: Sent = json.loads(text)
+        named = [*texts_named(sent), *(one["role"] for one in sent["messages"])]
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+    return sent if all(isinstance(name, str) for name in named) else None
+
+
+def texts_named(sent: Sent) -> Iterator[str]:
+    """Yield the keys of the texts that a kept request names."""
+    yield sent["frame"]
+    yield from (one["text"] for one in sent["messages"] if "text" in one)
+
+
+def key_of(sent: Sent, texts: Mapping[str, str]) -> str:
+    """Return the ledger key of what a kept request says, given its texts; empty if it is odd."""
+    try:
+        frame, asked = whole(sent, lambda name: json.loads(texts[name]))
+        if asked["case"] is None:
+            del asked["case"]
+        return fresh_key(
+            digest({"model": frame["model"], "request": asked}), frame["fresh"]
+        )
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return ""
+
+
+def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:
+    """Return the frame and the fields of a kept request; ``text_of`` returns a text by its key."""
+    frame = json.loads(text_of(sent["frame"]))
+    messages = [
+        {"role": one["role"], "content": text_of(one["text"])} if "text" in one else one
+        for one in sent["messages"]
+    ]
+    own = {name: frame[name] for name in ("tool", "parameters", "version")}
+    counts = {name: sent[name] for name in ("repeat", "attempt")}
+    return frame, {**own, **counts, "messages": messages, "case": sent.get("case")}

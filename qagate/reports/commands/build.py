@@ -1,0 +1,308 @@
+"""``qagate build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
+
+import math
+import re
+import sys
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from qagate.cases.builder.freeze import TEMPLATES, FreezeStep, prose
+from qagate.cases.builder.generation import CheckStep, GenerateStep
+from qagate.cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
+from qagate.cases.builder.sampling import DUMPS, SampleStep
+from qagate.cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
+from qagate.cases.builder.validation import (
+    INTERVAL,
+    AcceptStep,
+    ProbeStep,
+    ReviewStep,
+    ValidateStep,
+)
+from qagate.cases.builder.work_folder import Values, WorkFolder, locked
+from qagate.cases.review.sheet import filled_template, spreadsheet_text
+from qagate.evaluators.command_line import CommandParser
+from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
+from qagate.evaluators.optional import require
+from qagate.evaluators.output import say, write_texts
+from qagate.evaluators.statistics.metrics import METRICS
+from qagate.evaluators.text import shown
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report, SliceSummary
+from qagate.reports.run.run_json import load_report
+
+_STEPS: tuple[type[BuildStep], ...] = (
+    *(SampleStep, GenerateStep, CheckStep, ValidateStep),
+    *(ProbeStep, ReviewStep, AcceptStep, FreezeStep),
+)
+STEPS = {step.name: step for step in _STEPS}
+ALL, EVALUATE = "all", "evaluate"
+NOTE = """\
+The recipe says how: texts and their licences under `sources`, everything else under `build`. A key
+that your recipe leaves out comes from the bundled recipe of its language:
+
+  language: be
+  sources:
+    encyclopaedia: {from: bewiki-latest-pages-articles.xml.bz2, licence: CC BY-SA 4.0, count: 500}
+    news: {from: articles.jsonl, licence: CC0}
+  build: {generator: "openai:NAME", validator: "anthropic:NAME", splits: {dev: 0.2, test: 0.8}}
+
+A step that is done is not done again. After an interruption the same command continues, and no
+call is paid for twice. The work folder holds one JSONL file a step, and report.json with all
+counts. The steps from review on need people and are done only if they are named.
+
+exit codes: 0 done, 1 a step could not be finished (run again), 4 wrong arguments or an unreadable
+file, 130 interrupted.
+
+example:
+  qagate build boolq --recipe mine.yaml --max-cost 20
+  qagate build boolq --recipe mine.yaml review --reviewer Anna --reviewer Jan
+  qagate build boolq --recipe mine.yaml accept be-1.Anna.json be-2.csv
+  qagate build boolq --recipe mine.yaml freeze --to cases/mine
+  qagate build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do the steps that are asked for and not done yet. Raises UsageError, BuildError."""
+    options = read_options(argv)
+    recipe = load_recipe(options.recipe or find_recipe(options.language))
+    files = (path for group in recipe.sources for path in group.files)
+    dump = next((path for path in files if path.name.endswith(DUMPS)), None)
+    if dump and options.step in (ALL, "sample"):
+        require("mwparserfromhell", str(dump))
+    if options.language not in (None, recipe.language):
+        what = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
+        raise UsageError(what)
+    folder: Path = options.folder or Path(f".qa/build/{DATASET}-{recipe.language}")
+    if options.step == EVALUATE:
+        say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
+        return 0
+    free = [name for name in STEPS if name not in BY_PEOPLE]
+    names, tell = (
+        free if options.step == ALL else [options.step],
+        partial(say, sys.stderr),
+    )
+    with locked(folder):
+        build = Build(
+            options=options, recipe=recipe, folder=WorkFolder(folder), say=tell
+        )
+        report = run_steps(build, [STEPS[name] for name in names])
+    say(sys.stdout, *_lines(report, folder))
+    return 0
+
+
+def _lines(report: Values, folder: Path) -> Iterator[str]:
+    for state, count in report["final"].items():
+        yield f"{count:>7} {state}"
+    yield f"{report['items']:>7} in all; {folder}/report.json says more"
+    if alone := report["question_only"]:
+        share, (low, high) = alone["shares"][alone["best"]], alone["interval"]
+        yield (
+            f"the question alone gives {share:.1%} of the answers away, by its {alone['best']} "
+            f"(95 % interval {low:.1%} to {high:.1%}; the more frequent answer: "
+            f"{alone['shares']['majority']:.1%})"
+        )
+
+
+def read_options(argv: Sequence[str]) -> Namespace:
+    """Return the options of a command line. Raises UsageError for anything wrong."""
+    options = _parser().parse_intermixed_args(argv)
+    if options.files and options.step != "accept":
+        raise UsageError(
+            f"build: {options.step} takes no files, got {options.files[0]}"
+        )
+    if not options.language and not options.recipe:
+        raise UsageError("build: say which language: --recipe FILE, or --language CODE")
+    return options
+
+
+def _parser() -> CommandParser:
+    table = {name: step.help for name, step in STEPS.items()}
+    table[EVALUATE] = (
+        "compare models that were run on the frozen set, and list what they miss"
+    )
+    steps = "\n".join(f"  {name:<11}{what}" for name, what in table.items())
+    parser = CommandParser(
+        prog="qagate build",
+        description=f"Make a BoolQ-type dataset, step by step.\n\nsteps:\n{steps}",
+        epilog=NOTE,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("dataset", metavar="DATASET", choices=[DATASET], help=f"the type: {DATASET}")
+    text = "one step (default: all that need no people)"
+    add(
+        "step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text
+    )
+    text = "with accept: what reviewers sent back"
+    add("files", type=Path, nargs="*", default=[], metavar="FILE", help=text)
+    add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
+    text = "the bundled recipe to use, such as be, if you give none"
+    add("--language", metavar="CODE", help=text)
+    add(
+        "--folder",
+        type=Path,
+        help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)",
+    )
+    add("--generator", metavar="SPEC", help="the model that writes the questions")
+    add(
+        "--validator",
+        metavar="SPEC",
+        help="a model of another provider, which confirms them",
+    )
+    text = "with review: who reviews; once for each person"
+    add(
+        "--reviewer",
+        dest="reviewers",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=text,
+    )
+    text = "with review: ask nobody; with accept: keep what too few people have seen"
+    add("--unreviewed", action="store_true", help=text)
+    add("--to", metavar="DIR", help="with freeze: the dataset's folder, which names it")
+    text = "with evaluate: a model by the report folder of its run; repeatable"
+    add(
+        "--run",
+        type=_model,
+        action="append",
+        default=[],
+        metavar="NAME=FOLDER",
+        help=text,
+    )
+    _add_calling(parser)
+    return parser
+
+
+def _add_calling(parser: CommandParser) -> None:
+    add = parser.add_argument_group("calls to models").add_argument
+    ledger = Path(".qa/ledger.sqlite3")
+    add(
+        "--ledger",
+        type=read_place,
+        default=ledger,
+        metavar="PLACE",
+        help="default: %(default)s",
+    )
+    count, text = (
+        partial(_number, "--concurrency", whole=True),
+        "calls at once (default: 16)",
+    )
+    add("--concurrency", type=count, default=16, metavar="N", help=text)
+    add(
+        "--rpm",
+        type=partial(_number, "--rpm", whole=True),
+        metavar="N",
+        help="requests a minute",
+    )
+    add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
+    add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
+    text = "the most that this command may spend"
+    add("--max-cost", type=partial(_number, "--max-cost"), metavar="USD", help=text)
+    text = "seconds for the whole command"
+    add("--deadline", type=partial(_number, "--deadline"), metavar="S", help=text)
+    add("--replay", action="store_true", help="answer from the ledger alone")
+    text = "drop the items whose call fails again, and go on without them"
+    add("--leave-out-failed", action="store_true", help=text)
+
+
+def _number(option: str, text: str, *, whole: bool = False) -> float:
+    low, kind = (1, "a whole number") if whole else (0, "a number")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= 1_000_000 or (whole and not value.is_integer()):
+        raise UsageError(
+            f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000"
+        )
+    return int(value) if whole else value
+
+
+def _model(text: str) -> tuple[str, Path]:
+    name, _, where = text.partition("=")
+    if not re.fullmatch(r"[^\s=][^=]*", name.strip()) or not where.strip():
+        raise UsageError(
+            f"build: --run {shown(text)}: write NAME=FOLDER, such as new=reports/out"
+        )
+    return name.strip(), Path(where.strip())
+
+
+def evaluate(
+    models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path
+) -> list[str]:
+    """Write a comparison of models, return lines about it. Raises UsageError for unlike runs."""
+    names = [name for name, _ in models]
+    if not models:
+        raise UsageError(
+            "build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each"
+        )
+    if len(set(names)) < len(names):
+        raise UsageError("build: two models have one name; give each a name of its own")
+    found = {name: _slice_of(load_report(path), path, recipe) for name, path in models}
+    first = next(iter(found.values()))[1]
+    for (_, path), (_, records) in zip(models, found.values(), strict=True):
+        if {(one.id, one.digest) for one in records} != {
+            (one.id, one.digest) for one in first
+        }:
+            what = f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
+            raise UsageError(what)
+    text = filled_template(
+        TEMPLATES / "models.md.j2",
+        models={name: part for name, (part, _) in found.items()},
+        metrics=METRICS["yes_no"].values(),
+        interval=INTERVAL,
+        prose=prose,
+    )
+    sheet = error_sheet({name: records for name, (_, records) in found.items()})
+    write_texts([(out / "models.md", text), (out / "errors.csv", sheet)])
+    return [*text.split("\n\n## ", 1)[0].splitlines(), f"{out}: models.md, errors.csv"]
+
+
+def _slice_of(
+    report: Report, path: Path, recipe: Recipe
+) -> tuple[SliceSummary, tuple[Record, ...]]:
+    """Return the one yes/no slice of a run in the recipe's language, with its records."""
+    own = (one for one in report.slices if one.language == recipe.language)
+    parts = [one for one in own if METRICS["yes_no"].keys() <= one.measures.keys()]
+    if len(parts) != 1:
+        what = f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
+        raise UsageError(what)
+    firsts = (one for one in report.records if one.repeat < 2)
+    place = (parts[0].dataset, recipe.language)
+    return parts[0], tuple(
+        one for one in firsts if (one.dataset, one.language) == place
+    )
+
+
+def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
+    """Return as CSV the items that half or more of the graded models miss, most missed first."""
+    by_item: dict[str, dict[str, Record]] = defaultdict(dict)
+    for name, records in models.items():
+        for record in records:
+            by_item[record.id][name] = record
+    rows = []
+    for id_, said in by_item.items():
+        graded = [one for one in said.values() if one.is_graded]
+        missed = sum(one.grade != one.label for one in graded)
+        if missed and 2 * missed >= len(graded):
+            one = next(iter(said.values()))
+            answers = [
+                (said[name].grade or "") if name in said else "" for name in models
+            ]
+            row = [
+                id_,
+                str(missed),
+                str(len(graded)),
+                one.question,
+                one.context,
+                one.label or "",
+            ]
+            rows.append((-missed / len(graded), one.row, [*row, *answers]))
+    header = ["id", "missed_by", "of_models", "question", "passage", "gold"]
+    header += (f"answer: {name}" for name in models)
+    return spreadsheet_text([header, *(row for *_, row in sorted(rows))])

@@ -1,0 +1,306 @@
+"""``qagate ledger``: look into a ledger, carry it elsewhere, remove old rows."""
+
+import argparse
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from qagate.evaluators.batches.waves import NOT_KNOWN, State, Wave, keep_wave, waves_in
+from qagate.evaluators.command_line import CommandParser
+from qagate.evaluators.core import CallError, FatalError, UsageError, read_place
+from qagate.evaluators.ledger import Ledger, LedgerError, upkeep
+from qagate.evaluators.ledger.rows import StoreError
+from qagate.evaluators.ledger.sqlite import exists, open_store
+from qagate.evaluators.models import LazyModel
+from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.spec import (
+    KEY_ENV,
+    MODELS_FILE,
+    parse,
+    read_key_names,
+    require_key,
+)
+from qagate.evaluators.output import aligned_table, plural, say, write_whole
+from qagate.evaluators.runtime.budget import money, part_of_cost, pricer
+from qagate.evaluators.text import one_line
+
+DEFAULT = Path(".qa/ledger.sqlite3")
+DONE, REFUSED = 0, 4
+DAY_S = 86_400.0
+MAX_NAMED = 20  # bad lines that are named one by one
+HEAD = (
+    *("model", "calls", "tokens in", "cached", "tokens out"),
+    *("call time", "cost", "first", "last"),
+)
+COUNTED = {
+    "damaged": ("damaged row", ": the next run sets aside what it needs"),
+    "unsigned": ("unsigned row", ": the next run sets aside what it needs"),
+    "aside": ("row", " set aside by earlier runs"),
+    "imported": ("row", " imported"),
+    "documents": ("document", " with them"),
+}
+BATCH_HEAD = ("batch", "model", "calls", "done", "failed", "sent", "state")
+STATES: Mapping[State, str] = {
+    "planned": "not sent: the next run with --batch goes on",
+    "sending": "not known whether it was sent: the next run with --batch finds out",
+    "sent": "with the provider",
+    "read": "read",
+    "given up": "given up",
+}
+NOTE = (
+    "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
+)
+
+Options = argparse.Namespace
+
+
+def stats(options: Options) -> int:
+    """Print rows, tokens, time and cost by model."""
+    price = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
+    with closing(open_store(options.ledger, read_only=True)) as opened:
+        say(sys.stderr, *opened.notes)
+        models, found = upkeep.ledger_stats(opened, price)
+        calls = sum(usage.earlier for usage, *_ in models.values())
+        say(
+            sys.stdout,
+            f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB",
+        )
+    rows = []
+    for spec, (one, *ends) in models.items():
+        tokens = one.input_tokens, one.cache_read_tokens, one.output_tokens
+        cost = part_of_cost(one.known) if one.cost is None else money(one.known)
+        counts = (f"{count:,}" for count in (one.earlier, *tokens))
+        rows.append(
+            (one_line(spec), *counts, f"{one.seconds:,.0f} s", cost, *map(_day, ends))
+        )
+    lines = aligned_table([HEAD, *rows]) if rows else []
+    for name, (what, rest) in COUNTED.items():
+        lines += [f"{plural(count, what)}{rest}"] if (count := found[name]) else []
+    if names := [
+        one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None
+    ]:
+        known = part_of_cost(sum(usage.known for usage, *_ in models.values()))
+        what = f"neither models.yaml nor genai-prices has a price of {', '.join(names)}"
+        lines.append(f"cost {known}: {what}")
+    say(sys.stdout, *lines)
+    return DONE
+
+
+def _day(at: float) -> str:
+    try:
+        return datetime.fromtimestamp(at, UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return "no date"
+
+
+def export(options: Options) -> int:
+    """Write rows as JSON lines, to a file or to stdout."""
+    left_out: list[str] = []
+    with closing(open_store(options.ledger, read_only=True)) as opened:
+        wanted = upkeep.where(spec=options.model, since=options.since)
+        lines = upkeep.export_lines(opened, wanted, left_out)
+        if options.file is None:
+            sys.stdout.writelines(lines)
+        else:
+            write_whole(options.file, map(str.encode, lines))
+    if left_out:
+        say(sys.stderr, f"{plural(len(left_out), 'damaged row')} left out")
+    return DONE
+
+
+def import_(options: Options) -> int:
+    """Add the rows of an exported file."""
+    with closing(open_store(options.ledger)) as opened:
+        say(sys.stderr, *opened.notes)
+        new, known, refused = upkeep.import_rows(opened, options.file)
+    say(sys.stderr, *refused[:MAX_NAMED])
+    if len(refused) > MAX_NAMED:
+        say(
+            sys.stderr,
+            f"{plural(len(refused), 'bad line')}; the first {MAX_NAMED} are named",
+        )
+    say(sys.stdout, f"{new:,} new, {known:,} known, {len(refused):,} refused")
+    return REFUSED if refused else DONE
+
+
+def prune(options: Options) -> int:
+    """Say how many rows would go; with --yes remove them."""
+    if options.older_than is None and options.model is None:
+        raise UsageError(
+            "prune: say what to remove: --older-than 90d, --model SPEC, or both"
+        )
+    before = None if options.older_than is None else time.time() - options.older_than
+    wanted = upkeep.where(spec=options.model, before=before)
+    with closing(open_store(options.ledger)) as opened:
+        if not opened.alone():
+            what = "a run is using this ledger; prune it once the run has ended"
+            raise UsageError(f"{options.ledger}: {what}")
+        rows, size = upkeep.prune(opened, wanted, remove=options.yes)
+    done = "removed" if options.yes else "would go; --yes removes them"
+    say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
+    return DONE
+
+
+def _date(text: str) -> float:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a day such as 2026-05-31"
+        ) from None
+
+
+def _days(text: str) -> float:
+    match = re.fullmatch(r"([0-9]{1,5})d", text, re.ASCII)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of days such as 90d"
+        )
+    return int(match[1]) * DAY_S
+
+
+def batches(options: Options) -> int:
+    """Print the batches that the ledger remembers; with ``--cancel`` cancel one of them."""
+    is_looking = options.cancel is None
+    with Ledger(options.ledger, read_only=is_looking) as ledger:
+        waves = waves_in(ledger)
+        if is_looking:
+            told = []
+            for one in (
+                waves.values()
+            ):  # read also by a run that was killed before it noted that
+                is_read = one.is_open and all(
+                    ledger.get(key) is not None for key in one.keys
+                )
+                told.append(
+                    replace(one, state="read", done=one.calls) if is_read else one
+                )
+            say(sys.stdout, *_batch_lines(told))
+            return DONE
+        wave = next(
+            (one for one in waves.values() if options.cancel in (one.named, one.id)),
+            None,
+        )
+        if wave is None or not wave.is_open:
+            why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
+            what = f"no such batch is {why}; `ledger batches` lists them"
+            raise UsageError(f"--cancel {options.cancel}: {what}")
+        spec = parse(wave.spec, load_catalogue(own=options.models))
+        model = LazyModel(spec, require_key(spec, read_key_names(options.key_env)))
+        known = [one.batch for one in waves.values() if one.batch]
+        try:
+            said = asyncio.run(_cancel(ledger, wave, model, known))
+        except CallError as error:
+            say(sys.stderr, f"not cancelled: {error}")
+            return 1
+    say(sys.stdout, said)
+    return DONE
+
+
+def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
+    rows = []
+    for one in sorted(waves, key=lambda one: one.at):
+        ended = ("", "") if one.is_open else (f"{one.done:,}", f"{one.failed:,}")
+        sent = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M")
+        who = one.named, one_line(one.spec), f"{one.calls:,}"
+        rows.append((*who, *ended, sent, STATES[one.state]))
+    yield from aligned_table([BATCH_HEAD, *rows]) if rows else ["no batches"]
+    if out := sum(wave.calls for wave in waves if wave.is_open):
+        yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
+
+
+async def _cancel(
+    ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]
+) -> str:
+    """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
+    batches = model.batches()
+    try:
+        if (
+            not wave.batch and wave.state != "planned"
+        ):  # it may have been sent all the same
+            ids = await batches.asked(
+                lambda api: api.find(wave.id, wave.calls, wave.after)
+            )
+            if new := [one for one in ids if one not in {*known, *wave.others}]:
+                wave = replace(wave, batch=new[-1], was_found=True)
+        if wave.batch:
+            await batches.asked(lambda api: api.cancel(wave.batch))
+            await keep_wave(ledger, replace(wave, state="sent"))
+            done = (
+                "what is done by now is paid for, and read by the next run with --batch"
+            )
+            return f"{wave.batch} is cancelled; {done}"
+    except FatalError as error:
+        if error.kind != NOT_KNOWN:
+            raise
+    finally:
+        await model.close()
+    await keep_wave(ledger, replace(wave, state="given up", keys=()))
+    return f"{wave.named} is given up: the provider does not know it; its calls may be asked again"
+
+
+COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
+    "stats": ("print what the ledger holds and what it cost", stats),
+    "export": ("write rows as JSON lines, to a file or to stdout", export),
+    "import": ("add the rows of an exported file", import_),
+    "prune": ("remove rows by age or model", prune),
+    "batches": ("list the batches that providers have; cancel one", batches),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one subcommand and return the exit code. Raises UsageError and LedgerError."""
+    parser = CommandParser(
+        prog="qagate ledger",
+        description="Look into a ledger, carry it elsewhere, remove old rows.",
+        epilog=NOTE,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    adds = {}
+    for name, (what, _) in COMMANDS.items():
+        one = commands.add_parser(name, help=what, description=what, epilog=NOTE)
+        adds[name] = one.add_argument
+        text = f"a file (default: {DEFAULT}) or postgresql://HOST/DATABASE"
+        one.add_argument(
+            "--ledger", metavar="PATH", type=read_place, default=DEFAULT, help=text
+        )
+    for name in ("stats", "batches"):
+        adds[name]("--models", metavar="FILE", type=Path, help=MODELS_FILE)
+    for name in ("export", "prune"):
+        adds[name]("--model", metavar="SPEC", help="only the replies of this model")
+    adds["import"]("file", type=Path, help="what `ledger export` wrote")
+    adds["export"](
+        "file", nargs="?", type=Path, help="the file to write (default: stdout)"
+    )
+    text = "only from this day on (UTC)"
+    adds["export"]("--since", metavar="DATE", type=_date, help=text)
+    adds["prune"]("--older-than", metavar="DAYS", type=_days, help="such as 90d")
+    adds["prune"](
+        "--yes", action="store_true", help="remove them; without it only count"
+    )
+    adds["batches"](
+        "--cancel", metavar="ID", help="stop a batch; calls that are done stay"
+    )
+    adds["batches"](
+        "--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV
+    )
+    options = parser.parse_args(argv)
+    if options.command != "import" and not exists(options.ledger):
+        raise UsageError(
+            f"{options.ledger}: no ledger there; give its path as --ledger"
+        )
+    try:
+        _, run = COMMANDS[options.command]
+        return run(options)
+    except BrokenPipeError:
+        raise  # as `| head` does to any command
+    except (OSError, StoreError) as error:
+        reason = getattr(error, "strerror", None) or error
+        what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
+        raise LedgerError(what) from None

@@ -1,0 +1,344 @@
+"""One slice's records counted: end states, metrics, extra metrics, repeats and breakdowns."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import chain
+from typing import Any, get_args
+
+from qagate.cases.dataset import Slice
+from qagate.evaluators.core import CORRECT, Outcome, QAError, State
+from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics import metrics
+from qagate.evaluators.statistics.betting import Ends, Evidence
+from qagate.evaluators.statistics.count_table import CountTable, Fill, count_patterns
+from qagate.evaluators.statistics.intervals import Array, Estimate
+from qagate.reports.run.evidence import ConfusionCell, usage_estimate
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import Counts, SliceSummary
+
+
+def gated_repeats(slice_: Slice) -> tuple[str, ...]:
+    """Return the metrics of repeats that a slice's gates name."""
+    return tuple(
+        one.measure for one in slice_.thresholds if metrics.is_repeated(one.measure)
+    )
+
+
+def repeat_estimate(
+    records: Iterable[Record], slice_: Slice, name: str, fill: bool | None = None
+) -> Estimate:
+    """Return one metric of repeats; its interval is over the slice's clusters.
+
+    ``fill`` is the result of ungraded tries; None leaves them out, and items with too few tries.
+    """
+    tries: dict[tuple[Cluster, str], list[bool]] = defaultdict(list)
+    for record in records:
+        ended = record.outcome == "passed" if record.is_graded else fill
+        tries[slice_.cluster_of(record), record.id] += [] if ended is None else [ended]
+    clusters: dict[Cluster, list[float]] = defaultdict(list)
+    for (cluster, _), passed in tries.items():
+        if (value := metrics.chance(name, len(passed), sum(passed))) is not None:
+            clusters[cluster].append(value)
+    return metrics.clustered_mean(list(clusters.values()))
+
+
+NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdown
+
+
+def count(records: Sequence[Record]) -> Counts:
+    """Count the records by end state; each is one planned item."""
+    states = Counter(record.outcome for record in records)
+    return Counts(
+        planned=len(records), **{state: states[state] for state in get_args(State)}
+    )
+
+
+def summarise(
+    records: Sequence[Record],
+    slice_: Slice,
+    partial: bool = False,
+    for_gates: bool = False,
+    sample: metrics.Sample | None = None,
+) -> SliceSummary:
+    """Return the summary of one slice.
+
+    ``for_gates`` leaves out breakdowns, and metrics that no gate of an answered slice names.
+    """
+    sample = sample or tabulate(records, slice_)
+    measures = _measures(
+        sample, records, slice_, brief=for_gates and slice_.kind.answered
+    )
+    totals, counts = sample.whole.counts.sum(axis=0), count(records)
+    if counts.stopped and not for_gates:
+        measures = _at_any_look(measures, sample.whole, records, slice_)
+    return SliceSummary(
+        dataset=slice_.dataset,
+        language=slice_.language,
+        kind=slice_.kind,
+        counts=counts,
+        measures=measures,
+        labels={
+            label: int(n)
+            for label, n in zip(sample.patterns.outcomes, totals, strict=True)
+        },
+        confusion=tuple(
+            ConfusionCell(label=gold, grade=outcome, count=int(cell))
+            for gold in sorted(sample.whole.golds if slice_.kind.has_labels else ())
+            for outcome in sorted(sample.whole.outcomes)
+            if (cell := sample.whole.of(outcome, gold))
+        ),
+        breakdowns={} if for_gates else _breakdowns(records, slice_),
+        partial=partial,
+    )
+
+
+def _measures(
+    sample: metrics.Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
+) -> dict[str, Estimate]:
+    """Return every metric of a slice, or if ``brief`` those that its own gates name."""
+    gated = {one.measure for one in slice_.thresholds}
+    wanted, tries = gated - metrics.USAGE.keys(), 1
+    found: dict[str, Estimate] = {}
+    if wanted or not brief:
+        found = sample.estimates(wanted if brief else ())
+    if slice_.kind.answered:
+        tries = max((record.repeat for record in records), default=1)
+    else:  # of repeated judgements also how often two agree
+        by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
+        found |= (
+            {metrics.SELF_AGREEMENT: by_item.self_agreement()}
+            if by_item.clustered
+            else {}
+        )
+    repeated = (
+        ()
+        if brief or tries == 1
+        else (f"{metrics.ANY}{tries}", f"{metrics.ALL}{tries}")
+    )
+    for name in (*repeated, *gated_repeats(slice_)):
+        if metrics.tries_of(name) <= tries:
+            found[name] = repeat_estimate(records, slice_, name)
+    found |= extra_estimates(records, slice_, wanted if brief else None)
+    for name, row in metrics.USAGE.items() if slice_.kind.answered else ():
+        if name in gated or not brief:
+            used = usage_estimate(records, slice_, row)
+            found |= {name: used} if used.n else {}
+    return found
+
+
+def _breakdowns(
+    records: Sequence[Record], slice_: Slice
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    found = {}
+    for by in slice_.by:
+        groups: dict[str, list[Record]] = defaultdict(list)
+        for record in records:
+            if record.is_graded:
+                groups[str(record.metadata.get(by, NO_VALUE))].append(record)
+        if groups.keys() != {NO_VALUE}:
+            found[by] = {
+                text: {
+                    **tabulate(some, slice_).estimates(),
+                    **extra_estimates(some, slice_),
+                }
+                for text, some in sorted(groups.items())
+            }
+    return found
+
+
+def gold_of(record: Record, kind: Kind) -> str:
+    """Return the label that the outcome is compared with; empty where there is none."""
+    return kind.gold_label(record.label, record.expected)
+
+
+def is_counted(record: Record, slice_: Slice) -> bool:
+    """Return whether a record has the label that its kind needs: raters may have tied on it."""
+    return slice_.kind.answered or record.label is not None
+
+
+def on_axis(label: str, axis: Sequence[str], slice_: Slice) -> str:
+    """Return a label or verdict as the axis names it; right or wrong on a two-way axis."""
+    if tuple(axis) != TWO_WAY or label in ("", *TWO_WAY):
+        return label
+    return CORRECT if is_right(label, slice_.passing, slice_.pass_bar) else NOT_CORRECT
+
+
+Cell = tuple[str, str | None]
+"""The gold label and the result of a record; None where it has no grade."""
+
+
+def cell_of(record: Record, slice_: Slice) -> Cell:
+    """Return where a record is counted."""
+    return gold_of(record, slice_.kind), record.result if record.is_graded else None
+
+
+def axes_of(cells: AbstractSet[Cell], slice_: Slice) -> Axes:
+    """Return the gold labels and the outcomes to count, in the order to show them."""
+    results = {result for _, result in cells if result is not None}
+    return slice_.kind.axes(slice_.labels, {gold for gold, _ in cells}, results)
+
+
+def tabulate(
+    records: Sequence[Record],
+    slice_: Slice,
+    fill: Fill | None = None,
+    cluster_of: Callable[[Record], Cluster] | None = None,
+) -> metrics.Sample:
+    """Count the graded records; with ``fill``, the ungraded ones too, by the outcome it gives.
+
+    By the slice's clusters, if no others. Raises QAError for labels or grades of another kind.
+    """
+    counted = [
+        (cell_of(one, slice_), one) for one in records if is_counted(one, slice_)
+    ]
+    known = {cell for cell, _ in counted}
+    golds, outcomes = axes_of(known, slice_)
+    places = {}
+    for cell in (
+        known if fill is not None else (one for one in known if one[1] is not None)
+    ):
+        gold = on_axis(cell[0], golds, slice_)
+        outcome = (fill or {}).get(gold, "") if cell[1] is None else cell[1]
+        outcome = on_axis(outcome, outcomes, slice_)
+        if gold not in golds or outcome not in outcomes:
+            what = (
+                f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
+            )
+            raise QAError(
+                f"{next(one.key for own, one in counted if own == cell)}: {what}"
+            )
+        places[cell] = golds.index(gold), outcomes.index(outcome)
+    cluster_of = cluster_of or slice_.cluster_of
+    clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
+    for cell, record in counted:
+        if cell in places:
+            clusters[cluster_of(record)].append(places[cell])
+    patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
+    return metrics.Sample(
+        kind=slice_.kind,
+        patterns=count_table(
+            slice_, patterns, (golds, outcomes), scores_of(records, slice_)
+        ),
+        items=items,
+        clustered=any(len(cells) > 1 for cells in clusters.values()),
+    )
+
+
+def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
+    """Return what each grade is worth, empty where no record has a score."""
+    seen = {
+        one.grade: one.score for one in records if one.grade and one.score is not None
+    }
+    return {**(slice_.rubric.scores if seen and slice_.rubric else {}), **seen}
+
+
+def count_table(
+    slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
+) -> CountTable:
+    """Return counts over these axes with the slice's bar, penalty and passing grades."""
+    own: Any = {
+        one: getattr(slice_, one)
+        for one in ("pass_bar", "penalty", "passing", "attacks")
+    }
+    return CountTable(
+        counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **own
+    )
+
+
+def counted_outcomes(row: metrics.Metric, table: CountTable) -> set[tuple[str, str]]:
+    """Return the (gold label, outcome) pairs that a share of all items counts."""
+    import numpy as np
+
+    cells = [(gold, outcome) for gold in table.golds for outcome in table.outcomes]
+    shape = (len(table.golds), len(table.outcomes))
+    hits, _ = row.parts(replace(table, counts=np.eye(len(cells)).reshape(-1, *shape)))
+    return {cell for cell, hit in zip(cells, hits, strict=True) if hit}
+
+
+def _at_any_look(
+    measures: Mapping[str, Estimate],
+    table: CountTable,
+    records: Sequence[Record],
+    slice_: Slice,
+) -> dict[str, Estimate]:
+    """Return the metrics of a slice that was stopped once it was decided.
+
+    Shares of all items have an interval that holds then, ungraded items at either end; others none.
+    """
+    rows, found = metrics.metrics_of(slice_.kind, table), {}
+    units: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        units[slice_.place_of(record)].append(record)
+    for name, one in measures.items():
+        found[name] = replace(one, low=None, high=None)
+        row = rows.get(name)
+        if row and row.every_item and one.value is not None:
+            hits = counted_outcomes(row, table)
+
+            def ends(record: Record, hits: AbstractSet[tuple[str, str]] = hits) -> Ends:
+                gold = on_axis(gold_of(record, slice_.kind), table.golds, slice_)
+                hit = (gold, on_axis(record.result, table.outcomes, slice_)) in hits
+                return (2 * hit - 1, 2 * hit - 1) if record.is_graded else (-1, 1)
+
+            seen = Evidence.of(list(map(ends, units[place])) for place in sorted(units))
+            if seen.interval:
+                low, high = seen.interval
+                found[name] = replace(one, low=(low + 1) / 2, high=(high + 1) / 2)
+    return found
+
+
+def missing_extras(records: Sequence[Record]) -> dict[str, int]:
+    """Return how many items lack each extra metric, those without a grade included."""
+    return {
+        name: sum(
+            record.measures.get(name) is None
+            and (name in record.measures or not record.is_graded)
+            for record in records
+        )
+        for name in _extra_names(records)
+    }
+
+
+def extra_estimates(
+    records: Sequence[Record], slice_: Slice, names: AbstractSet[str] | None = None
+) -> dict[str, Estimate]:
+    """Return the mean of each extra metric, or of the named ones, bootstrapped over clusters."""
+    found = {}
+    for name in (one for one in _extra_names(records) if names is None or one in names):
+        clusters: dict[Cluster, list[float]] = defaultdict(list)
+        for record in records:
+            if (value := record.measures.get(name)) is not None:
+                clusters[slice_.cluster_of(record)].append(value)
+        found[name] = metrics.clustered_mean(list(clusters.values()))
+    return found
+
+
+def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(chain.from_iterable(record.measures for record in records))
+    )
+
+
+def extra_notes(
+    slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str
+) -> list[str]:
+    """Return notes on extra metrics that items lack, or asked of a ``judge`` without a model."""
+    if judge:
+        named = (
+            (one.name, ", ".join(metric.name for metric in one.metrics))
+            for one in slices
+        )
+        why = f"not measured: --judge {judge} asks no model"
+        return [f"{name}: {names} {why}" for name, names in named if names]
+    lacking: dict[str, list[str]] = defaultdict(list)
+    for name, why in (pair for one in outcomes for pair in one.unmeasured.items()):
+        lacking[name].append(why)
+    counts = (
+        (name, plural(len(whys), "item"), whys[0]) for name, whys in lacking.items()
+    )
+    return [f"{name}: {items} not measured: {why}" for name, items, why in counts]

@@ -1,0 +1,317 @@
+"""The engine of a run with its models and ledger; everything is checked before the first call."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qagate.cases.dataset import Plan, Shards
+from qagate.cases.tasks import make_tasks
+from qagate.evaluators.core import (
+    LEXICAL,
+    RECORDED,
+    Model,
+    PanelSpec,
+    UsageError,
+    parse_judges,
+)
+from qagate.evaluators.judges.ensemble import ADJUDICATIONS_FILE, Adjudications
+from qagate.evaluators.judges.factory import (
+    JudgeFactory,
+    address,
+    check_panel,
+    resolve_judges,
+)
+from qagate.evaluators.judges.lexical.tables import own_files
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.models import connect, load
+from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
+from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.reading import file_hash
+from qagate.evaluators.runtime.budget import BATCH, BUDGET
+from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
+from qagate.evaluators.runtime.engine import Engine, Job, Stopping, Task
+from qagate.evaluators.runtime.outcomes import (
+    EngineHandle,
+    OutcomeSource,
+    OutcomeWriter,
+)
+from qagate.evaluators.runtime.process import EngineProcess, begin
+from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
+from qagate.evaluators.runtime.session import CallSession
+from qagate.evaluators.text import digest
+from qagate.reports.plugin.calibrator import Calibrator, find_labelled
+from qagate.reports.plugin.options import RunOptions
+
+if TYPE_CHECKING:
+    from qagate.reports.run.baseline import Baseline
+    from qagate.reports.run.evidence import AuditPlan
+
+WINDOW_PER_CALL = (
+    4  # how far ahead of the tests the engine may work, per call in flight
+)
+SMALLEST_WINDOW = 64
+LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are collected
+# Under way until one has an outcome: so little is paid for if the judge's key is wrong.
+FIRST_ITEMS = 4
+USED_UP = (BUDGET, DEADLINE, BATCH)
+"""Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
+
+QA_RUN = "QA_RUN"  # the variable that names a run of several tasks: what they spend is added up
+_CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
+
+
+class EngineRun:
+    """The engine of a run, for UsageErrors too; without ``calling`` it needs no key or ledger."""
+
+    host: EngineHandle
+    """The opened engine."""
+
+    def __init__(
+        self, options: RunOptions, plan: Plan, root: Path, *, calling: bool
+    ) -> None:
+        self.options, self.plan = options, plan
+        self.earlier = _earlier_runs(options)
+        self.connected = connect_models(
+            options, needs_key=calling and not options.replay
+        )
+        self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
+        model, judges = self.connected.model, self.connected.judges
+        self.tasks: Mapping[str, Task] = make_tasks(
+            plan.items.values(), model, judges, self.adjudications
+        )
+        """The tasks by key; empty once the engine has them."""
+        self.takes_extras = any(task.metric_runners for task in self.tasks.values())
+        """Whether some answer gets extra metrics."""
+        self.calibrator = Calibrator(
+            plan, find_labelled(options, plan, root), judges, options
+        )
+        self._stopping: Stopping | None = None
+        if options.until_decided:
+            from qagate.reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
+
+            # Items under way when a slice is decided are paid for: at most twice as many as calls.
+            ahead = 1 if options.replay else 2 * options.concurrency
+            judge = " ".join(options.judges)
+            self._stopping = EarlyStopping(
+                plan, self.calibrator, judge, self.earlier, ahead
+            )
+        models, find = self.connected.models, partial(_find_batches, options)
+        settings = _call_settings(options)
+        self._session = CallSession(
+            models, self.connected.specs, settings, find_detour=find
+        )
+        self.pricing = self._session.pricing
+        """What each model's tokens cost, by SPEC; None where that is not known."""
+        self._has_tests = False
+
+    @property
+    def spent(self) -> float:
+        """What the requests cost in USD, as far as prices are known."""
+        spent, outcomes = self.host.status.spent, self.host.arrivals.outcomes.values()
+        return sum(one.usage.spent for one in outcomes) if spent is None else spent
+
+    @property
+    def sent(self) -> dict[str, object]:
+        """What tells each model's requests, or a user's own words, from others; no keys."""
+        rules = [one.rules for one in parse_judges(self.options.judges).members]
+        own = own_files() if LEXICAL in rules else {}
+        return {
+            **{
+                text: dict(model.identity)
+                for text, model in self.connected.models.items()
+            },
+            **{
+                f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]}
+                for name in own
+            },
+        }
+
+    def open(
+        self, store: Path | None, early: EngineProcess | None, *, ahead: bool
+    ) -> OutcomeSource:
+        """Prepare the engine, in its own process if possible; return where tests here wait."""
+        keys = list(self.plan.items)
+        labelled = self.calibrator.select(keys)
+        # Needed where no test is collected of a labelled data set that is planned.
+        spare = self.calibrator.tasks.keys() - labelled
+        ahead = ahead or self.options.batch  # a batch takes all
+        window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self.options.concurrency)
+        schedule = Schedule(
+            [*labelled, *keys, *sorted(spare)],
+            len(keys) if ahead else window,
+            first=UNLIMITED if self.options.batch else FIRST_ITEMS,
+            lead=0,
+        )
+        specs = () if self.options.replay else tuple(self.connected.specs.values())
+        tasks = {**self.tasks, **self.calibrator.tasks}
+        job = Job(
+            make=partial(_make, tasks, self._session, self._stopping),
+            schedule=schedule,
+            models=tuple(self.connected.models.values()),
+            prepare=partial(load, specs),
+            store=store,
+        )
+        self.host = begin(job, early)
+        self.tasks = {}  # the engine has them; this side needs the memory
+        return self.host.arrivals
+
+    def lead(self, *, with_workers: bool) -> None:
+        """Begin before the tests are collected; return when the first call goes out."""
+        if not self.options.batch:
+            self.host.lead(LEAD_PER_CALL * self.options.concurrency)
+            if with_workers:
+                self.host.wait_until_ready()
+
+    def start(self, keys: Sequence[str]) -> None:
+        """Work on these items, in the plan's order if until decided, after the labelled ones."""
+        self._has_tests = True
+        if self._stopping:
+            chosen = set(keys)
+            keys = [key for key in self.plan.items if key in chosen]
+        labelled = self.calibrator.select(keys)
+        self.host.select([*labelled, *keys], len(labelled))
+
+    @property
+    def is_judge_measured(self) -> bool:
+        """Whether the judge is measured, or will not be."""
+        if not (self._has_tests and self.host.is_alive):
+            return True
+        return self.calibrator.is_complete(self.host.arrivals.outcomes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunModels:
+    """Who answers and who judges."""
+
+    model: Model | None
+    """None means the recorded answers."""
+    judges: JudgeFactory
+    models: Mapping[str, Model]
+    """All connections, by SPEC."""
+    specs: Mapping[str, Spec]
+    replaced: str
+    """Which bundled names ``--models`` has too; empty without any."""
+
+
+def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
+    """Return a run's models and judges; ``needs_key`` False reads no key. Raises UsageError."""
+    judges = parse_judges(options.judges)
+    answers = options.model != RECORDED
+    needed = (
+        answers or judges.models() or options.models
+    )  # a file is checked, needed or not
+    catalogue = load_catalogue(own=options.models) if needed else {}
+    if shard := options.choice.shard:
+        catalogue = {name: _of_shard(spec, shard) for name, spec in catalogue.items()}
+    answering = parse(options.model, catalogue) if answers else None
+    judging = resolve_judges(judges, catalogue)
+    _check(options, answering, judges, judging)
+    check_panel(judges, judging)
+    specs = {
+        spec.text: spec
+        for spec in (*([answering] if answering else []), *judging.values())
+    }
+    models = {
+        text: connect(spec, require_key(spec, options.key_names) if needs_key else None)
+        for text, spec in specs.items()
+    }
+    own, seed = {text: models[text] for text in judging}, options.choice.seed
+    factory = JudgeFactory(spec=judges, models=own, specs=judging, seed=seed)
+    model = models[answering.text] if answering else None
+    replaced = replaced_entries(options.models)
+    return RunModels(
+        model=model, judges=factory, models=models, specs=specs, replaced=replaced
+    )
+
+
+def _of_shard(spec: Spec, shard: Shards) -> Spec:
+    limits = ((name, getattr(spec, name)) for name in ("concurrency", "rpm", "tpm"))
+    shares: dict[str, Any] = {name: shard.share(most) for name, most in limits if most}
+    return replace(spec, **shares)
+
+
+def _check(
+    options: RunOptions,
+    answering: Spec | None,
+    judges: PanelSpec,
+    judging: dict[str, Spec],
+) -> None:
+    if answering is None and options.choice.prompts:
+        raise UsageError(
+            "--prompt: the recorded answers need no prompt; name a --model"
+        )
+    for one in judges.members:
+        same = (
+            answering
+            and one.model
+            and address(answering) == address(judging[one.model])
+        )
+        if same and not options.allow_self_judge:
+            what = "is the model under test; name another judge, or give --allow-self-judge"
+            raise UsageError(f"--judge {one.name} {what}")
+
+
+def _verdicts_by_people(
+    options: RunOptions, plan: Plan
+) -> "tuple[Adjudications, AuditPlan]":
+    """Return people's verdicts, and which pairs they were to look at. Raises UsageError."""
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    files = [
+        one for folder in folders if (one := folder / ADJUDICATIONS_FILE).is_file()
+    ]
+    files = [options.adjudications] if options.adjudications else files
+    if options.adjudications_off or not files:
+        return {}, {}
+    from qagate.cases.review import reviews  # noqa: PLC0415  # brings the forms for people along
+    from qagate.reports.compare.audit import load_plan  # noqa: PLC0415
+
+    planned = {key: one for file in files for key, one in load_plan(file).items()}
+    return reviews.load_people(files), planned
+
+
+def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
+    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
+    if options.baseline is None and options.anchor is None:
+        return None, None
+    from qagate.reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
+
+    baseline = load_baseline(options.baseline) if options.baseline else None
+    return baseline, load_baseline(options.anchor, "anchor") if options.anchor else None
+
+
+def _call_settings(options: RunOptions) -> CallSettings:
+    """Return how models are asked. A run's spending adds up by name: QA_RUN, or a CI run's."""
+    shard, name = options.choice.shard, os.environ.get(QA_RUN, "")
+    ci_run = next(filter(None, map(os.environ.get, _CI_RUNS)), "")
+    given = [ci_run, *sys.argv] if shard and ci_run and not name else [name]
+    run = digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
+    own = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay", "fresh")
+    same: dict[str, Any] = {one: getattr(options, one) for one in own}
+    return CallSettings(run=run, transcripts=not options.no_transcripts, **same)
+
+
+def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
+    if not options.batch and not caller.ledger.documents(BATCH):
+        return None
+    from qagate.evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
+    from qagate.evaluators.batches.waves import BatchSettings  # noqa: PLC0415
+
+    return find_batches(
+        BatchSettings(wait=options.batch_wait) if options.batch else None, caller
+    )
+
+
+def _make(
+    tasks: dict[str, Task],
+    session: CallSession,
+    stopping: Stopping | None,
+    writer: OutcomeWriter,
+) -> Engine:
+    """Return the engine, in the process where it works: an open ledger cannot be sent there."""
+    settings = session.settings
+    ledger = Ledger(settings.ledger, read_only=settings.replay)
+    return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)

@@ -1,0 +1,382 @@
+"""What a terminal shows, as wide as it is: gates, two runs compared, and the command to go on."""
+
+import math
+import re
+import shlex
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.intervals import number
+from qagate.reports.gates.decide import (
+    NO_BASELINE,
+    NO_CHANGE_GATE,
+    NO_GATE,
+    NOTHING_GRADED,
+)
+from qagate.reports.gates.sequential import REVIEW
+from qagate.reports.judge.measured import NAME_A_MODEL
+from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
+from qagate.reports.render import words
+from qagate.reports.run import clean
+from qagate.reports.run.evidence import Comparison
+from qagate.reports.run.report import ASK_ANEW, WARNING, GateResult, Obstacle, Report
+
+WIDTH = 100  # where no terminal says its own
+STATE = 13  # columns of a verdict
+MAX_NAMED = 10  # changed items named
+_FEWER = "repeats left out, as the baseline has fewer"
+_ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
+
+
+def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
+    """Yield the gates, FAIL first, with why, and notes; commands name the report's ``folder``."""
+    for gate in words.by_urgency(report.decision.gates):
+        title, *why = gate_lines(gate, folder)
+        yield f"{gate.state:<{STATE}}{title}"
+        yield from why
+    yield from warnings(report.comparison)
+    yield from wrapped(words.origin(report.run))
+    yield from notes(report)
+
+
+def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
+    """Return a gate's line, to stand behind its verdict, and why; not if it surely passes."""
+    value = (
+        words.signed(gate.estimate) if gate.threshold.paired else gate.estimate.text()
+    )
+    title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
+    title = ", ".join(filter(None, [title, gate.pairs, gate.needs]))
+    if gate.state == "PASS" and gate.worst == gate.best:
+        return [title]
+    reason = (
+        gate.reason.replace(REVIEW, f"qagate review {folder}")
+        if folder
+        else gate.reason
+    )
+    return [title, *wrapped(clean.line(reason), "    ")]
+
+
+def warnings(compared: Comparison | None) -> Iterator[str]:
+    """Yield whole what else than the model may be why two runs differ."""
+    for warning in compared.warnings if compared else ():
+        yield from wrapped(f"WARNING: {clean.line(warning)}")
+
+
+def notes(report: Report) -> Iterator[str]:
+    """Yield the notes on a run, those that touch the verdict first; a note's lines are indented."""
+    for note in sorted(report.notes, key=_urgency):
+        text = clean.line(note)
+        yield from wrapped(text if text.startswith(WARNING) else f"note: {text}")
+
+
+NOTED = 3  # notes that a terminal shows in addition to those that touch the verdict
+FLIPS = 5  # items that broke
+_ADVICE = re.compile(
+    r"[;:,] (or )?(add|ask|give|install|keep|label|make|name|run|say|see|set|use|write|qagate|--)"
+)
+
+
+def _urgency(note: str) -> int:
+    """Return 0 for a note that touches the verdict, 1 where there is something to do, else 2."""
+    return 0 if note.startswith(WARNING) else 2 - bool(_ADVICE.search(note))
+
+
+def brief(report: Report) -> Iterator[str]:
+    """Yield ungraded items, what broke, all notes that touch the verdict, and three others."""
+    for name, counts in ((one.name, one.counts) for one in report.slices):
+        lacking = ("ERROR", counts.error), ("MISSING", counts.missing)
+        if texts := ", ".join(
+            f"{count:,} {state}" for state, count in lacking if count
+        ):
+            yield f"not graded   {name}: {texts} of {counts.planned:,}"
+    for record, _ in words.broke(report)[:FLIPS]:
+        yield clean.cut(
+            f"broke        {record.key}: {clean.line(record.question)}", width()
+        )
+    shown = sorted(report.notes, key=_urgency)
+    urgent = [note for note in shown if note.startswith(WARNING)]
+    yield from notes(replace(report, notes=tuple(shown[: len(urgent) + NOTED])))
+    if (more := len(shown) - len(urgent) - NOTED) > 0:
+        yield f"and {plural(more, 'more note')}: in summary.md, on the page, or with -v"
+
+
+def totals(report: Report) -> Iterator[str]:
+    """Yield how many items the model passed and missed, and how many labelled answers the judge."""
+    for who, what, answered in (
+        ("model", "item", True),
+        ("judge", "labelled answer", False),
+    ):
+        if counts := [
+            one.counts for one in report.slices if one.kind.answered == answered
+        ]:
+            yield (
+                f"{who}: {plural(sum(one.planned for one in counts), what)}, "
+                f"{sum(one.passed for one in counts):,} right, "
+                f"{sum(one.failed for one in counts):,} missed, "
+                f"{sum(one.ungraded for one in counts):,} without a grade"
+            )
+
+
+def comparison(report: Report) -> Iterator[str]:
+    """Yield the comparison table, its warnings, and the items that broke."""
+    compared = report.comparison
+    if compared is None:
+        return
+    yield from _table(report, compared, "old")
+    if broke := words.broke(report):
+        yield from ("", f"broke ({len(broke):,}):")
+    for record, change in broke[:MAX_NAMED]:
+        texts = (
+            f"  {record.key}: {clean.line(record.question)}",
+            f"    expected: {clean.line(record.expected)}",
+            f"    old: {clean.line(change.answer or '')}",
+            f"    new: {clean.line(record.answer or '')}",
+        )
+        yield from (clean.cut(text, width()) for text in texts)
+    if len(broke) > MAX_NAMED:
+        yield f"  and {len(broke) - MAX_NAMED:,} more"
+    if report.since_anchor is not None:
+        yield from ("", *_table(report, report.since_anchor, "anchor"))
+
+
+def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
+    yield f"{name}: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
+    yield from (
+        f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}",
+        "",
+    )
+    header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
+    yield _ROW.format(*header, "odds fixed : broke").rstrip()
+    for one in compared.slices:
+        cells = (
+            one.name,
+            one.difference.n,
+            one.fixed,
+            one.broke,
+            words.signed(one.difference),
+        )
+        yield _ROW.format(
+            *cells, words.p_value(one.p_value), words.odds(one.odds)
+        ).rstrip()
+        moved = [
+            f"{name} {words.signed(found)}" for name, found in one.differences.items()
+        ]
+        lone = [
+            ("new", one.added),
+            ("removed", one.removed),
+            ("changed data", one.changed),
+        ]
+        lone += [("ungraded", one.ungraded), (_FEWER, one.repeats)]
+        moved += [f"{count:,} {what}" for what, count in lone if count]
+        yield from wrapped("; ".join(moved), "    ")
+    yield from warnings(compared)
+
+
+def width() -> int:
+    """Return the columns of the terminal; 100 where there is none, and never fewer than 40."""
+    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def wrapped(text: str, indent: str = "") -> list[str]:
+    """Return a sentence on lines as wide as the terminal, the later ones indented."""
+    return textwrap.wrap(
+        text,
+        width(),
+        initial_indent=indent,
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    )
+
+
+LIMIT = 10  # GitHub shows ten errors and ten warnings a step
+
+
+def annotations(report: Report) -> Iterator[str]:
+    """Yield a line for each gate that is FAIL or INCONCLUSIVE, FAIL first, at most ten a level."""
+
+    def data(text: str, more: str = "") -> str:
+        for character in f"%\r\n{more}":
+            text = text.replace(character, f"%{ord(character):02X}")
+        return text
+
+    for state, level in (("FAIL", "error"), ("INCONCLUSIVE", "warning")):
+        for gate in [one for one in report.decision.gates if one.state == state][
+            :LIMIT
+        ]:
+            found, title = gate.estimate, f"{state}: {gate.slice} {gate.name}"
+            text = f"{gate.name} {number(found.value)}, 95 % interval {words.interval(found)}, "
+            text += f"n={found.n}; bar {words.bar(gate)}"
+            yield f"::{level} title={data(title, ':,')}::{data(text)}"
+
+
+FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
+_NARROWING = (
+    "-k",
+    "-m",
+    "--limit",
+    "--shard",
+)  # options that leave items of a language out
+_REST = "    # asks only for what is missing"
+_MENDED = "    # once that is fixed"
+_COLLECTED = "    # once the reports of all shards are in shards/"
+
+
+def next_step(report: Report, folder: Path) -> list[str]:
+    """Return the line for a terminal, none where no command is known, for the report's folder."""
+    return [f"next: {step}" for step in _steps(report, folder) if step][:1]
+
+
+def _steps(report: Report, folder: Path) -> Iterator[str]:
+    home, again = shlex.quote(_near(folder)), str(report.run.get("command", ""))
+    line, code = report.decision.line, report.decision.code
+    if code == 1:
+        yield _after_fail(report, home)
+    elif (code in (2, 4) or line.startswith(NOTHING_GRADED)) and again:
+        key = re.search(r"--key-env \S+=NAME", line)
+        yield (
+            f"{again} {key.group()}"
+            if key
+            else again + (_REST if code == 2 else _MENDED)
+        )
+    elif report.shards:
+        merge = f"qagate merge 'shards/*' --to reports/out{_COLLECTED}"
+        if (
+            folder.name.isdigit()
+        ):  # as --report-dir=shards/2: those of the other shards are near
+            numbered = shlex.quote(_near(folder.parent / "[0-9]*"))
+            merge = f"qagate merge {numbered} --to reports/out"
+        yield again and (
+            again + _REST if code else merge
+        )  # a merged report has no command
+    elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
+        wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))
+        file = f"echo '{wanted}' > gates.yaml"
+        yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
+    elif line.startswith(NO_BASELINE):
+        known = report.trend[-1].name if report.trend else ""
+        yield (
+            f"{again} --baseline={known}"
+            if known
+            else f"qagate promote v1 {home} --anyway"
+        )
+    elif code == 6:
+        yield from _after_doubt(report, home, again)
+
+
+def _near(path: Path) -> str:
+    return str(
+        path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    )
+
+
+def _first_gates(report: Report, *, change: bool) -> str:
+    decided = {
+        gate.slice
+        for gate in report.decision.gates
+        if gate.threshold.paired or not change
+    }
+    made: dict[str, list[str]] = {}
+    for one in report.slices:
+        name, found = next(iter(words.headline(one).items()), ("", None))
+        low = found.low if found and found.low is not None else 0.0
+        gate = (
+            "drop: {max: 0.05}"
+            if change
+            else f"{name}: {{min: {math.floor(10 * low) / 10:g}}}"
+        )
+        if one.kind.answered and one.name not in decided:
+            made.setdefault(one.dataset, []).append(f"{one.language}: {{{gate}}}")
+    return (
+        "{"
+        + ", ".join(f"{name}: {{{', '.join(own)}}}" for name, own in made.items())
+        + "}"
+    )
+
+
+def _after_fail(report: Report, home: str) -> str:
+    """Return what shows the items behind a FAIL: the comparison, else the first that missed."""
+    failed = [gate for gate in report.decision.gates if gate.state == "FAIL"]
+    if paired := [gate for gate in failed if gate.threshold.paired]:
+        earlier = (
+            report.anchor if all(gate.anchored for gate in paired) else report.baseline
+        )
+        return (
+            f"qagate compare {shlex.quote(words.run_name(_near(Path(earlier))))} {home}"
+        )
+    slices = {gate.slice for gate in failed}
+    missed = (one for one in words.urgent(report) if one.outcome == "failed")
+    keys = (one.key for one in missed if f"{one.dataset}:{one.language}" in slices)
+    return next((f"qagate show {shlex.quote(key)} {home}" for key in keys), "")
+
+
+def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
+    """Yield what would decide, the surest first: labels, people, a whole run, grades, rows."""
+    unclear = [one for one in report.decision.gates if one.state == "INCONCLUSIVE"]
+    why = " ".join([report.decision.line, *(one.reason for one in unclear)])
+    lacks = "; ".join(f"{one.remedy} for {one.slice}" for one in unclear if one.remedy)
+    if labels := re.search(r"qagate new [^,;)]+", why):
+        yield f"{labels.group()}    # answers that you label: they measure the judge"
+    if audited := re.search(r"qagate review RUN( --\S+ --until-decided)", why):
+        yield f"qagate review {home}{audited.group(1)} --to audit"
+    if again:
+        yield from _run_again(report, why, lacks, again)
+    of_judge = Obstacle.FEW_LABELS, Obstacle.UNMEASURED, Obstacle.DISTRUSTED
+    helped = MORE_LABELS, *(WAYS_OUT[one] for one in of_judge)
+    if any(one.remedy.endswith(helped) for one in unclear):
+        yield f"qagate review {home} --to review    # people judge what matters most"
+    if again and (
+        rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)
+    ):
+        yield f"{again}    # after adding {rows.group()}"
+
+
+def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
+    if ASK_ANEW in why:
+        yield f"{again} {ASK_ANEW}"
+    if why.startswith("INCONCLUSIVE"):  # slices of the baseline may lack
+        yield whole_run(again)
+    if any(one.obstacle for one in report.slices):
+        yield whole_run(again, _NARROWING)
+    if report.session.left or f"{GRADE} " in lacks:
+        yield again + _REST
+    if NAME_A_MODEL in why:
+        others = shlex.join(_without(again, ("--judge",)))
+        yield f"{others} --judge anthropic:claude-opus-4-1 --dry-run"
+    refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
+    few = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
+    if few and int(few.group(1)) < FEW_LABELS:
+        yield f"{again}    # after labelling {FEW_LABELS} answers or more; now {few.group(1)}"
+    by_rejudging = WAYS_OUT[Obstacle.CHANGED]
+    if blocked := [one for one in report.decision.gates if one.remedy == by_rejudging]:
+        role = "anchor" if all(one.anchored for one in blocked) else "baseline"
+        run = _near(Path(report.anchor if role == "anchor" else report.baseline))
+        own = ("--model", "--baseline", "--anchor", "--report-dir")
+        kept = _without(re.sub("^(pytest|qagate run) ?", "", again), own)
+        rejudge = shlex.join(["qagate", "rejudge", words.run_name(run), *kept])
+        yield f"{rejudge}    # then this run again, with --{role}=reports/rejudged"
+
+
+def whole_run(
+    command: str, narrowing: Sequence[str] = (*_NARROWING, "--languages")
+) -> str:
+    """Return a command without the options and node ids that leave items out."""
+    kept = list[str]()
+    for word in _without(command, narrowing):
+        path, is_test, _ = word.partition("::")
+        if not (is_test and path in kept):
+            kept.append(path)
+    return shlex.join(kept)
+
+
+def _without(command: str, options: Sequence[str]) -> Iterator[str]:
+    every = iter(shlex.split(command))
+    for word in every:
+        name, equals, _ = word.partition("=")
+        if name not in options:
+            yield word
+        elif not equals:
+            next(every, "")

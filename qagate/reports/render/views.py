@@ -1,0 +1,341 @@
+"""What the sections of ``report.html`` show, without markup: values grouped, named and drawn."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any
+
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.betting import DECISIVE
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
+from qagate.evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
+from qagate.reports.render import words
+from qagate.reports.run.evidence import AuditTrail, ConfusionCell
+from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
+from qagate.reports.run.run_json import inner
+
+_EXITS = {
+    1: "something failed that is not an item's miss",
+    2: "the run was interrupted; no gate decides",
+    3: "pytest had an internal error",
+    4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
+    5: "no item was selected",
+}
+_GATES = re.compile(
+    r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+"
+)
+_ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
+_SOURCES = (
+    "file",
+    "data_sha256",
+    "prompt",
+    "rubric",
+    "pass_bar",
+)  # these columns come first
+_numbers = attrgetter("value", "low", "high")
+
+
+def sections(report: Report) -> dict[str, object]:
+    """Return what the templates need in addition to the report, by name."""
+    records = {record.key: record for record in report.records}
+    changes = report.comparison.changes if report.comparison else ()
+    declared = (one for dataset in report.datasets for one in dataset.slices.values())
+    rated = (one for one in report.slices if "correct" in one.measures)
+    return {
+        "gates": words.by_urgency(report.decision.gates),
+        "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
+        "records": records,
+        "flips": {
+            "broke": words.broke(report),
+            "fixed": [
+                (records[one.key], one) for one in changes if one.flip == "fixed"
+            ],
+        },
+        "judged_rate": {one.name: one.measures["correct"].value for one in rated},
+        "trend": _trend(report),
+        **_origin(report),
+    }
+
+
+def fixed(value: float | None) -> str:
+    """Return a share or a rating to three decimals, as all of its table have them."""
+    known = value is not None and math.isfinite(value)
+    return f"{round(value or 0.0, 3) + 0.0:.3f}" if known else "undefined"
+
+
+def shown_as(gate: GateResult) -> words.Shown:
+    """Return how a gate's figures are written: more precisely if its bar is finer, or a price."""
+    rule = gate.threshold
+    fine = any(bar is not None and abs(bar) < 0.01 for bar in (rule.min, rule.max))
+    return number if fine or {rule.measure, rule.of} & USAGE.keys() else fixed
+
+
+def headline(line: str, listed: Sequence[GateResult]) -> str:
+    """Return a decision's line without what stands next to it: verdict, exit code, listed gates."""
+    named = tuple(f"{gate.slice} {gate.name}" for gate in listed) or ("\n",)
+    line = _GATES.sub(lambda found: f"{found[2]} gates {_ENDED[found[1]]}", line)
+    return "; ".join(part for part in line.split("; ") if not part.startswith(named))
+
+
+def exit_meaning(decision: Decision) -> str:
+    """Return what the exit code of a run says, nothing where the verdict next to it says that."""
+    failed = any(one.state == "FAIL" for one in decision.gates)
+    if decision.code in (0, 6) or (failed and decision.code == 1):
+        return ""
+    return _EXITS.get(decision.code, "as pytest or a plugin has it")
+
+
+def date(started: object) -> str:
+    """Return the minute of an ISO time stamp, ``unknown`` where there is none."""
+    return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
+
+
+def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
+    """Return the slices of each kind, which share metrics: some ``shown`` in a table, the rest not.
+
+    ``fields`` are the metadata fields by which any of them is broken down.
+    """
+    views = []
+    for kind in dict.fromkeys(part.kind for part in slices):
+        parts = [part for part in slices if part.kind == kind]
+        every = dict.fromkeys(name for part in parts for name in part.measures)
+        names = tuple(
+            name for name in every if name not in USAGE
+        )  # a table of their own
+        shown = tuple(name for name in columns(kind) if name in names) or names[:3]
+        view = SimpleNamespace(
+            title=kind.heading, measures=names, shown=shown, slices=parts
+        )
+        view.rest = [name for name in names if name not in shown]
+        view.fields = list(
+            dict.fromkeys(name for part in parts for name in part.breakdowns)
+        )
+        views.append(view)
+    return views
+
+
+def outlook(gate: GateResult) -> str:
+    """Return how many items stand between a share and its bar; nothing where undecided."""
+    if (spare := _spare(gate)) is None:
+        return ""
+    passes, has_floor = gate.state == "PASS", gate.threshold.min is not None
+    side = "fewer" if passes == has_floor else "more"
+    right = gate.threshold.measure in ("correct", "accuracy", "pass_rate")
+    counted = plural(spare, f"{side} {'right answer' if right else 'such item'}")
+    return f"would {'fail' if passes else 'pass'} with {counted}"
+
+
+def nearest(gates: Sequence[GateResult]) -> GateResult | None:
+    """Return the gate that the fewest items would turn, where all pass and any can tell."""
+    known = [(spare, gate) for gate in gates if (spare := _spare(gate)) is not None]
+    passing = all(gate.state == "PASS" for gate in gates)
+    return min(known, key=lambda pair: pair[0])[1] if known and passing else None
+
+
+def _spare(gate: GateResult) -> int | None:
+    """Return the fewest items that would turn a decided gate on a share with one bar."""
+    rule, value, n = gate.threshold, gate.estimate.value, gate.estimate.n
+    one_bar = (rule.min is None) != (rule.max is None)
+    plain = rule.evidence == "estimate" and gate.worst == gate.best
+    if (
+        not (one_bar and plain and n)
+        or not counts_every_item(rule.measure)
+        or value is None
+    ):
+        return None
+    most = math.floor((rule.max or 0.0) * n + 1e-9)
+    least = None if rule.min is None else math.ceil(rule.min * n - 1e-9)
+    spare = most - round(value * n) if least is None else round(value * n) - least
+    return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
+
+
+def _trend(report: Report) -> dict[str, object] | None:
+    if not report.trend:
+        return None
+    heads = [
+        f"{point.name} ({point.model}, {point.started[:10]})" for point in report.trend
+    ]
+    rows = []
+    for part in report.slices:
+        measure, now = next(iter(words.headline(part).items()), ("", UNDEFINED))
+        before = [point.slices.get(part.name) for point in report.trend]
+        if any(before):
+            found = [
+                (one.estimate, one.changed) if one else (None, ()) for one in before
+            ]
+            figures = [*found, (now, ())]
+            marks = _marks([estimate or UNDEFINED for estimate, _ in figures])
+            named = [
+                (head, *one) for head, one in zip([*heads, "now"], figures, strict=True)
+            ]
+            rows.append(
+                {
+                    "name": part.name,
+                    "measure": measure,
+                    "marks": marks,
+                    "figures": named,
+                }
+            )
+    return {"heads": [*heads, "Now"], "rows": rows}
+
+
+def _marks(estimates: Sequence[Estimate]) -> list[tuple[float, ...]]:
+    """Return x, y and the interval's ends of each estimate with a value, in a box of 100 by 30."""
+    spans = {
+        place: (one.value, *(one.interval or (one.value, one.value)))
+        for place, one in enumerate(estimates)
+        if one.value is not None
+    }
+    ends = [end for span in spans.values() for end in span]
+    bottom, height = (
+        min(ends, default=0.0),
+        max(ends, default=0.0) - min(ends, default=0.0),
+    )
+    step = 90 / max(1, len(estimates) - 1)
+    return [
+        (round(5 + step * place, 1), *(round(27 - 24 * (y - bottom) / (height or 1.0), 1)
+                                       for y in span))
+        for place, span in spans.items()
+    ]  # fmt: skip
+
+
+def _origin(report: Report) -> dict[str, object]:
+    """Return the provenance; that of the slices as a table, in an order that survives a file."""
+    slices = inner(report.provenance, "slices")
+    if not slices:
+        return {"sources": None, "provenance": report.provenance}
+    unset: Any = (None, "", [], ())
+    known = {str(name): {key: str(one) for key, one in inner(slices, name).items()
+                         if one not in unset} for name in sorted(slices)}  # fmt: skip
+    rest = {name: part for name, part in report.provenance.items() if name != "slices"}
+    names = {name for part in known.values() for name in part}
+    columns = (
+        *(name for name in _SOURCES if name in names),
+        *sorted(names.difference(_SOURCES)),
+    )
+    rows = [
+        (name, [(key, part.get(key, "–")) for key in columns])
+        for name, part in known.items()
+    ]
+    return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
+
+
+def segments(part: SliceSummary) -> list[tuple[str, str, int]]:
+    """Return tone, word and count of a slice's right, silent, wrong, ungraded and unasked items."""
+    counts, silent_word = part.counts, part.kind.silent
+    silent = min(counts.failed, part.labels.get(silent_word, 0)) if silent_word else 0
+    right, wrong = part.kind.outcome_words
+    return [
+        ("right", right, counts.passed),
+        ("silent", silent_word.lower().replace("_", " "), silent),
+        ("wrong", wrong, counts.failed - silent),
+        ("ungraded", "ungraded", counts.error + counts.missing),
+        ("stopped", "stopped", counts.stopped),
+    ]
+
+
+def matrix(
+    confusion: Iterable[ConfusionCell],
+) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
+    """Return the columns (grades) and, for each label, its counts with their columns."""
+    counts = {(cell.label, cell.grade): cell.count for cell in confusion}
+
+    def by_number(label: str) -> tuple[int, str]:
+        return int(label) if label.isdecimal() else 0, label
+
+    columns = sorted({grade for _, grade in counts}, key=by_number)
+    labels = sorted({label for label, _ in counts}, key=by_number)
+    return columns, {
+        label: [(column, counts.get((label, column), 0)) for column in columns]
+        for label in labels
+    }
+
+
+def growth(trail: AuditTrail) -> dict[str, Any]:
+    """Return the picture of how people's verdicts added up; what is below 1/100 is drawn there.
+
+    ``passing`` and ``failing`` are lines over the pairs looked at, 0 to 100 wide, 4 (most) to 84
+    high; the evidence is 1 at the height ``start``, and decides at ``enough``.
+    """
+    most = max(
+        [math.log10(DECISIVE), *(max(one.passing, one.failing) for one in trail.steps)]
+    )
+    wide = max([1, *(one.looked for one in trail.steps)])
+
+    def height(power: float) -> float:
+        return round(84 - 80 * (max(power, -2.0) + 2) / (most + 2), 2)
+
+    return {
+        "start": height(0.0),
+        "enough": height(math.log10(DECISIVE)),
+        **{
+            name: [(round(100 * one.looked / wide, 2), height(getattr(one, name)))
+                   for one in trail.steps]
+            for name in ("passing", "failing")
+        },
+    }  # fmt: skip
+
+
+def gate_rows(
+    gates: Iterable[GateResult],
+) -> dict[str, list[tuple[GateResult, SimpleNamespace]]]:
+    """Return the gates of each slice with their pictures, the slice of the first gate first."""
+    rows: dict[str, list[tuple[GateResult, SimpleNamespace]]] = defaultdict(list)
+    for gate in gates:
+        rows[gate.slice].append((gate, plot(gate)))
+    return rows
+
+
+def plot(gate: GateResult) -> SimpleNamespace:
+    """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
+    rule, bounds = gate.threshold, (gate.worst, gate.best)
+    falls = rule.measure == DROP and rule.max is not None
+    bars = [-(rule.max or 0.0)] if falls else [rule.min, rule.max]
+    known = _known([*_numbers(gate.estimate), *bounds, *bars])
+    axis = -_reach(known), _reach(known)
+    if rule.measure == "mean_rating":
+        axis = (1.0, 10.0)
+    elif not rule.paired and all(0 <= x <= 1 for x in known):
+        axis = (0.0, 1.0)
+    return draw(gate.estimate, *axis, bars, bounds)
+
+
+def draw(
+    estimate: Estimate,
+    start: float,
+    end: float,
+    bars: Sequence[float | None] = (),
+    bounds: tuple[float | None, float | None] = (None, None),
+) -> SimpleNamespace:
+    """Return the picture of an estimate on an axis: positions from 0 to 100, None where undefined.
+
+    ``low`` and ``high`` are the ends of the 95 % interval; the effect of ungraded items lies
+    between the ``bounds``, worst and best; ``bars`` are thresholds; ``zero`` lies inside the axis.
+    """
+
+    def place(value: float | None) -> float | None:
+        if value is None or not math.isfinite(value):
+            return None
+        return round(100 * min(1.0, max(0.0, (value - start) / (end - start))), 2)
+
+    value, low, high, worst, best = map(place, (*_numbers(estimate), *bounds))
+    return SimpleNamespace(
+        start=start, end=end, value=value, low=low, high=high, worst=worst, best=best,
+        bars=tuple(_known(map(place, bars))), zero=place(0.0) if start < 0 else None,
+    )  # fmt: skip
+
+
+def reach_of(estimates: Iterable[Estimate]) -> float:
+    """Return how far from zero an axis must go that these differences share."""
+    return _reach(_known(number for one in estimates for number in _numbers(one)))
+
+
+def _reach(numbers: Iterable[float]) -> float:
+    return 1.1 * max(map(abs, numbers), default=0.0) or 1.0
+
+
+def _known(numbers: Iterable[float | None]) -> list[float]:
+    return [x for x in numbers if x is not None and math.isfinite(x)]

@@ -1,0 +1,389 @@
+"""What a report holds apart from metrics: comparison, language gaps, judge, trend, usage."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from qagate.cases.dataset import Slice
+from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.agreement import PairAgreement
+from qagate.evaluators.statistics.count_table import Separation
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.usage_estimates import UsageMetric
+from qagate.reports.run.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageShift:
+    """What answers took, over pairs known in both; ``factor`` is now / before, paired."""
+
+    before: Estimate
+    now: Estimate
+    factor: Estimate
+
+
+def taken(record: Record | None, row: UsageMetric) -> float | None:
+    """Return what an answer took; None where nobody knows, or there is no answer."""
+    return getattr(record, row.field) if record and record.answer is not None else None
+
+
+def usage_estimate(
+    records: Sequence[Record],
+    slice_: Slice,
+    row: UsageMetric,
+    unknown: float | None = None,
+) -> Estimate:
+    """Return one metric. Unknown values count as ``unknown``; None leaves them out."""
+    values = [(record, taken(record, row)) for record in records]
+    known = [(one, unknown if value is None else value) for one, value in values]
+    pairs = [
+        (slice_.cluster_of(one), value) for one, value in known if value is not None
+    ]
+    return row.estimate(
+        [value for _, value in pairs], [cluster for cluster, _ in pairs]
+    )
+
+
+Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
+"""An item compared with the baseline's: ``new`` was not there, ``changed`` has other data now, and
+``ungraded`` lacks a grade in at least one of the two runs."""
+
+MeasuredIn = Literal["records", "session", "ledger"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One item whose flip, grade or rating differs from the baseline's."""
+
+    key: str
+    flip: Flip
+    answer: str | None = None
+    """The baseline's, as are the fields below: None or empty for ``new`` and ``changed`` items."""
+    grade: str | None = None
+    rating: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceComparison:
+    """One slice compared with the baseline's.
+
+    The counts from ``fixed`` to ``repeats`` sum to the items of the new run, but for ``removed``.
+    """
+
+    dataset: DatasetName
+    language: LanguageName
+    """Empty where the languages of a dataset are pooled."""
+    difference: Estimate
+    """New - old of the share that passes, over graded pairs, with Tango's interval."""
+    p_value: float | None
+    """McNemar's exact one."""
+    odds: Estimate
+    """The ratio fixed / broke with its exact interval. None for an end, or for a value with a
+    ``low`` end, means unbounded."""
+    fixed: int
+    broke: int
+    both_right: int
+    both_wrong: int
+    ungraded: int
+    """Items without a grade in the new run or in the old one."""
+    added: int
+    changed: int
+    """Items with other data in the old run."""
+    removed: int
+    """Items of the old run alone."""
+    repeats: int = 0
+    """Items left out because the old run has fewer repeats."""
+    differences: Mapping[str, Estimate] = field(default_factory=dict)
+    """New - old of the other metrics."""
+    usage: Mapping[str, UsageShift] = field(default_factory=dict)
+    """What answers took then and now."""
+    detectable: float | None = None
+    """The drop that this many pairs would exclude with 80 % power if nothing changed."""
+    blocked: str = ""
+    """Why the difference may be the judge's own; empty where it is not."""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language or '*'}"
+
+    @property
+    def shared(self) -> int:
+        """How many items both runs have, graded or not."""
+        pairs = self.fixed + self.broke + self.both_right + self.both_wrong
+        return pairs + self.ungraded + self.changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The run compared with its baseline."""
+
+    model: str
+    """The baseline's, as is the judge."""
+    judge: str
+    sha256: str = ""
+    """The checksum of the baseline's records."""
+    slices: tuple[SliceComparison, ...] = ()
+    changes: tuple[Change, ...] = ()
+    """In the order of the records; other items of a compared slice are unchanged."""
+    warnings: tuple[str, ...] = ()
+    """Judges that changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedFact:
+    """A fact that is right in the reference language and wrong in another."""
+
+    fact: str
+    reference: str
+    """The key of the record in the reference language."""
+    other: str
+    """The key of the record in the other language."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanguageGap:
+    """How much worse the same facts do in a language than in the reference language."""
+
+    dataset: DatasetName
+    reference: LanguageName
+    language: LanguageName
+    difference: Estimate
+    """Language - reference of the share that passes, paired by fact, with Tango's interval; with
+    one that holds at any look where a language was stopped once its gates were decided."""
+    p_value: float | None
+    """McNemar's exact one; None where a language was stopped."""
+    lapses: tuple[MissedFact, ...] = ()
+    """Facts that are right in the reference language alone."""
+    ahead: int = 0
+    """The number of facts that are right in the other language alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfusionCell:
+    """How many items with this given label got this grade."""
+
+    label: str
+    grade: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelAgreement:
+    """How far the members of a panel, or the people who labelled, agree on one slice."""
+
+    slice: str
+    judges: tuple[str, ...]
+    alpha: Estimate
+    """Krippendorff's; its form for numbers where they rate."""
+    pairs: tuple[PairAgreement, ...] = ()
+    """Cohen's kappas; quadratic-weighted where they rate."""
+    split: tuple[str, ...] = ()
+    """The keys of the items on which they differ."""
+    undecided: int = 0
+    """Split items without a verdict."""
+    silent: Mapping[str, int] = field(default_factory=dict)
+    """Missing votes of each member that missed any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """How well the judge agrees with given labels in one language, and its floor there."""
+
+    dataset: DatasetName
+    language: LanguageName
+    measures: Mapping[MetricName, Estimate]
+    floor: Mapping[str, float] = field(default_factory=dict)
+    """The lowest trustworthy metrics, by name."""
+    floor_limit: Mapping[str, float] = field(default_factory=dict)
+    """What the whole 95 % interval of a metric must keep to."""
+    trusted: bool | None = None
+    """None where no floor is given, or too few labels show that it is reached."""
+    reason: str = ""
+    """Why the judge is not trusted."""
+    graders: tuple[str, ...] = ()
+    """The slices whose gates depend on it."""
+    source: MeasuredIn = "records"
+    """Where the verdicts are: in the run's ``records``, in this ``session``, or in the ``ledger``.
+    """
+    blocks: str = ""
+    """Why the gates that depend on it cannot be decided."""
+    stand_in: str = ""
+    """How an offline judge with a floor of its own compares with a model's floor."""
+    items: int = 0
+    """Labelled items asked, those without a grade included."""
+    whole: int = 0
+    """Labelled items in the data."""
+    ungraded: int = 0
+    """Verdicts that are missing."""
+    constructed: int = 0
+    """Labels of answers that were written to test the judge."""
+    separations: Mapping[str, Separation] = field(default_factory=dict)
+    """How well it tells classes apart, by ``youden`` and the like."""
+    pass_bar: int | None = None
+    """The rating that passes; None where labels are no ratings."""
+    confusion: tuple[ConfusionCell, ...] = ()
+    tokens: int = 0
+    """Of replies that no record counts, as is the cost in USD."""
+    cost: float | None = 0.0
+    people: PanelAgreement | None = None
+    """How far the people agree whose labels these are; None where they are not told apart."""
+    judges: Mapping[str, int] = field(default_factory=dict)
+    """How many verdicts that no record holds came from each judge, as providers name it."""
+
+    @property
+    def labels(self) -> str:
+        """How many labelled items there are, and what to call them where all are constructed."""
+        tests = 0 < self.items <= self.constructed
+        noun, end = ("unit test", " of the judge") if tests else ("labelled item", "")
+        sampled = f"{self.items:,} of " if self.items < self.whole else ""
+        return f"{sampled}{plural(max(self.items, self.whole), noun)}{end}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesAudit:
+    """How often the model differs from the rules before it, on items that the rules decided."""
+
+    judged: int
+    settled: int
+    """Items, of the ``judged``, that needed no model."""
+    disagreement: Estimate
+    """Over a random share of the settled items, which the model judged as well."""
+    silent: int = 0
+    """Items of that share on which the model gave no verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPair:
+    """What the first form of an audit fixed of two answers to an item."""
+
+    why: str
+    """Why people look at them, a key of the form's reasons; empty for answers of the same text."""
+    probability: float
+    """The probability that they are drawn, 0 to 1."""
+    judged: int
+    """New - old by the judge's verdicts; 0 where one is missing."""
+    share: float
+    """The gate's ``share``."""
+    order: str = ""
+    """The data set's ``order``."""
+
+
+AuditPlan = Mapping[
+    str, PlannedPair
+]  # the pairs of an audit, by a hash of the two answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditStep:
+    """The evidence of an audit after ``looked`` pairs."""
+
+    looked: int
+    passing: float
+    """For PASS, as a logarithm to the base 10: 1.602, which is 40, decides."""
+    failing: float
+    """For FAIL, on the same scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditTrail:
+    """What people's verdicts on pairs of answers say of a gate."""
+
+    pairs: int
+    alike: int
+    """Pairs with the same text twice."""
+    looked: int
+    """Pairs that people have judged."""
+    open: int
+    """Drawn pairs that people have not judged yet."""
+    next: int
+    """Open pairs to judge now: as many as may decide the gate."""
+    judged: Estimate
+    """The difference that the judge sees."""
+    corrected: Estimate
+    """``judged`` corrected for the judge's errors; undefined where nothing measures these."""
+    steps: tuple[AuditStep, ...] = ()
+    """In the order of the pairs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """A slice's ``correct``, corrected for the judge's errors."""
+
+    slice: str
+    correct: Estimate
+    """Undefined where ``unfit``."""
+    labelled: int
+    """Labelled items that measure these errors."""
+    sensitivity: float
+    specificity: float
+    unfit: str = ""
+    """Why the labels correct nothing here; else empty."""
+    by_people: int = 0
+    """Answers that a person judged: they count as they are."""
+    constructed: int = 0
+    """Labelled answers that were written to be hard; no model gave them."""
+
+    @property
+    def caution(self) -> str:
+        """What else to know before the figure is used, empty where there is nothing."""
+        said = [self.unfit] if self.unfit else []
+        if self.by_people:
+            said.append(f"{plural(self.by_people, 'answer')} by people as they are")
+        if self.constructed:
+            said.append(
+                f"{self.constructed} of the labels are unit tests of the judge, constructed "
+                "answers: they say nothing certain about its errors on this run's own"
+            )
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """Who graded, and how far the grades can be believed."""
+
+    graded: int = 0
+    """Graded items of the kinds that a judge decides."""
+    settled: int = 0
+    """Graded items that needed no call to a judge's model."""
+    by_judge: Mapping[str, int] = field(default_factory=dict)
+    """Graded items by who decided."""
+    calibrations: tuple[Calibration, ...] = ()
+    unmeasured: tuple[str, ...] = ()
+    """Slices whose judge no labels of the run measure."""
+    disagreements: tuple[str, ...] = ()
+    """The keys of items on which a panel split."""
+    audited: int = 0
+    """Items settled by rules that a model checked."""
+    audit_disagreements: tuple[str, ...] = ()
+    """The keys of audited items on which the model disagreed."""
+    audit: RulesAudit | None = None
+    """None unless rules stand before a model."""
+    panels: tuple[PanelAgreement, ...] = ()
+    """One for each slice that a panel judged."""
+    corrected: tuple[Corrected, ...] = ()
+    """One for each graded slice whose judge enough labelled items measure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendFigure:
+    """A slice's headline metric in an earlier run."""
+
+    measure: MetricName
+    estimate: Estimate
+    changed: tuple[str, ...] = ()
+    """What else was different then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """A promoted run."""
+
+    name: str
+    started: str
+    """An ISO time stamp."""
+    model: str
+    slices: Mapping[str, TrendFigure]
+    """Those that it shares with the report."""

@@ -1,0 +1,162 @@
+"""One line of ``records.jsonl``: question, answer, grade and end state of one item."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from qagate.cases.dataset import PlannedItem
+from qagate.evaluators.core import ItemView, Outcome, State, Verdict, Vote
+from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
+from qagate.evaluators.text import flat, may_hold_key
+from qagate.reports.run.clean import masked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record(ItemView):
+    """The end state of one planned item, in exact text but for masked keys."""
+
+    key: str
+    """Unique in a run: ``dataset-language-id``, with ``~r2`` for a second repeat."""
+    id: str
+    """Pairs the item, with ``digest``, with the same item of another run."""
+    repeat: int
+    row: Annotated[int, Meta(ge=1)]
+    dataset: DatasetName
+    language: LanguageName
+    question: str
+    context: str
+    expected: str
+    answer: str | None
+    outcome: State
+    grade: str | None
+    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED."""
+    rating: int | None
+    """1 to 10."""
+    score: float | None
+    """The rubric's ``scores:`` value of the grade, where it has one."""
+    reason: str
+    """The judge's."""
+    error: str
+    """Empty where there is a grade, else ``kind: message``."""
+    label: str | None
+    """What the grade must be: the gold of a yes/no item, a judged one's given label or rating."""
+    model: str
+    judge: str
+    tokens: Annotated[int, Meta(ge=0, lt=10**12)]
+    """Tokens of the replies used; ``cost`` (USD) and ``seconds`` are of the same replies."""
+    cost: float | None
+    seconds: float
+    digest: str
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    votes: tuple[Vote, ...] = ()
+    """What each judge said: the members of a panel, or the rules and then the model."""
+    adjudicated_by: str = ""
+    """The person who gave the verdict; empty where a judge did."""
+    measures: Mapping[MetricName, float | None] = field(default_factory=dict)
+    """Extra metrics by name, 0 to 1; None where one could not be measured."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """The scores that a rating was made of, where its rubric asks for parts."""
+    calls: tuple[str, ...] = ()
+    """The keys, in ledger and transcripts, of all that was asked for the item."""
+    cached_tokens: int = 0
+    """Read from a provider's cache."""
+    answer_seconds: float | None = None
+    """Of the answer's replies, when they were first made; None if unknown, as the fields below."""
+    answer_tokens_in: int | None = None
+    answer_tokens_out: int | None = None
+    answer_cost: float | None = None
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether the item has a grade, rather than ERROR, MISSING or STOPPED."""
+        return self.outcome in ("passed", "failed")
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether its judges differ: a panel's members, or an audit's model and the rules."""
+        return len({vote.label for vote in self.votes if vote.label}) > 1
+
+    @property
+    def result(self) -> str:
+        """The grade, or the rating in digits; empty where there is neither."""
+        return str(self.rating) if self.rating is not None else self.grade or ""
+
+    @property
+    def error_kind(self) -> str:
+        """The short word for why it has no grade, after whose error it was: model's or judge's."""
+        kind = self.error.partition(":")[0]
+        side = "judge" if self.answer is not None else "model"
+        return f"{side}: {kind}" if self.outcome == "error" else kind
+
+    def passes(self, bar: int | None = None) -> bool | None:
+        """Return whether the item passed, a rating by ``bar`` if given; None if ungraded."""
+        if not self.is_graded:
+            return None
+        if bar is not None and self.rating is not None:
+            return self.rating >= bar
+        return self.outcome == "passed"
+
+
+COLUMNS = tuple(one.name for one in fields(Record))
+
+
+def in_order(records: Iterable[Record]) -> list[Record]:
+    """Return records in the order of every report file."""
+    return sorted(
+        records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key)
+    )
+
+
+def by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
+    """Return the records of each slice by its name."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        found[f"{record.dataset}:{record.language}"].append(record)
+    return {name: tuple(some) for name, some in found.items()}
+
+
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum in USD, None where one of the costs is not known."""
+    known = list(costs)
+    return None if None in known else sum(cost for cost in known if cost is not None)
+
+
+def make_record(item: PlannedItem, outcome: Outcome) -> Record:
+    """Return the record of a planned item that ended in this outcome."""
+    verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
+    counted = (
+        own.input_tokens or own.output_tokens
+    )  # if no server counts, no cost is known either
+    scores = item.slice.rubric.scores if item.slice.rubric else {}
+    # Most fields have the same name in the item, its verdict or its outcome.
+    known = {**flat(item.case), **flat(verdict), **flat(outcome), "key": item.key}
+    shared: Any = {name: known[name] for name in COLUMNS if name in known}
+    record = Record(
+        expected=item.case.expected,
+        repeat=item.repeat,
+        outcome=outcome.state,
+        score=scores.get(verdict.grade) if verdict.grade else None,
+        error=f"{outcome.kind}: {outcome.message}" if outcome.kind else "",
+        tokens=usage.input_tokens + usage.output_tokens,
+        cost=usage.cost,
+        seconds=round(usage.seconds, 3),
+        cached_tokens=usage.cache_read_tokens,
+        answer_seconds=round(own.seconds, 6) if own.seconds else None,
+        answer_tokens_in=own.input_tokens or None,
+        answer_tokens_out=own.output_tokens
+        or (0 if counted and not outcome.answer else None),
+        answer_cost=own.cost if counted or own.cost else None,
+        **shared,
+    )
+    return safe(record)
+
+
+def safe(record: Record) -> Record:
+    """Return the record with keys masked in all its texts: every writer may show these."""
+    values = repr(
+        flat(record).values()
+    )  # with its name, the field ``key`` would look like a key
+    return masked(record) if may_hold_key(values) else record

@@ -1,0 +1,241 @@
+"""The whole of a run as one value: what every renderer is given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+
+from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
+from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.run.evidence import (
+    AuditTrail,
+    Comparison,
+    ConfusionCell,
+    Judging,
+    LanguageGap,
+    TrendPoint,
+)
+from qagate.reports.run.record import Record
+
+GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
+Role = Literal["baseline", "anchor"]
+"""What an earlier run is for: compared item by item, or a fixed mark against slow erosion."""
+
+_VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
+WARNING = "WARNING: "  # the beginning of a note that touches the verdict
+ASK_ANEW = (
+    "--fresh NAME"  # the option that a sentence names where earlier replies mislead
+)
+
+
+class Obstacle(StrEnum):
+    """The words by which a sentence says what keeps a gate open; the remedy is found by them."""
+
+    FEW_LABELS = "measured too little"
+    UNMEASURED = "not measured"
+    DISTRUSTED = "not trusted"
+    PARTIAL = "run all"
+    LACKING = "this run lacks"
+    OTHER_ITEMS = "compare with"
+    CHANGED = "changed"
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Items by end state."""
+
+    planned: int = msgspec.field(name="plan")
+    """The sum of the other five."""
+    passed: int
+    failed: int
+    error: int
+    missing: int
+    stopped: int = 0
+
+    @property
+    def ungraded(self) -> int:
+        """How many items have no grade."""
+        return self.error + self.missing + self.stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceSummary:
+    """The counts and metrics of one slice."""
+
+    dataset: DatasetName
+    language: LanguageName
+    kind: Kind
+    counts: Counts
+    measures: Mapping[MetricName, Estimate]
+    """Every metric of its kind over the graded items, in the order to show them."""
+    labels: Mapping[str, int]
+    """How often each grade or rating was given."""
+    confusion: tuple[ConfusionCell, ...] = ()
+    """Given labels and grades; only of yes/no and judged slices."""
+    breakdowns: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(
+        default_factory=dict
+    )
+    """Metrics by metadata field and by its values."""
+    partial: bool = False
+    """Whether something was left out by hand."""
+    note: str = ""
+    """Shown with the slice."""
+    whole: int = 0
+    """Items of the slice when nothing is left out by hand."""
+    sample: SliceSample | None = None
+    """What ``--limit`` drew; None where all of the slice was asked."""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing can be decided on this part of the slice; empty where it can."""
+        if self.partial:
+            what = "only a part of the slice was run, picked by hand or a shard"
+            return f"{what}; {Obstacle.PARTIAL} of it, or merge all shards, to decide"
+        if (drawn := self.sample) is None or drawn.pinned:
+            return ""
+        pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
+        where = f"pin {pin} in the data set or gates file to let them decide, or {Obstacle.PARTIAL}"
+        return f"{drawn.share} items, seed {drawn.seed}; {where}"
+
+    @property
+    def part(self) -> str:
+        """Which part of the slice was run, for instance ``10 of 60, seed 363``; empty for all."""
+        if self.partial:
+            return "partial"
+        drawn = [self.sample.text] if self.sample else []
+        asked = (
+            f"{self.counts.planned - self.counts.stopped:,} of {self.counts.planned:,}"
+        )
+        settled = [f"settled after {asked}"] if self.counts.stopped else []
+        return "; ".join(drawn + settled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """One gate's verdict and why."""
+
+    dataset: DatasetName
+    language: LanguageName
+    """Empty for a gate pooled over languages."""
+    threshold: Threshold
+    state: GateState
+    estimate: Estimate
+    worst: float | None = None
+    """The metric with every ungraded item counted against it."""
+    best: float | None = None
+    """The metric with every ungraded item counted for it."""
+    reason: str
+    """One sentence; of an INCONCLUSIVE gate it says what would decide it."""
+    anchored: bool = False
+    """Whether a paired gate compares with the anchor, not with the baseline."""
+    pairs: str = ""
+    """How many pairs a paired gate has, where data that changed leave some out."""
+    audit: AuditTrail | None = None
+    """What people's verdicts showed, where they decide the gate."""
+    needs: str = ""
+    """The end that decides where a judge's errors shrink the margin, and their J."""
+    remedy: str = ""
+    """What would decide an INCONCLUSIVE gate, such as ``120 more pairs``; empty if not known."""
+
+    @property
+    def name(self) -> str:
+        """What it is about, for instance ``correct`` or ``drop (anchor)``."""
+        return (
+            f"{self.threshold.name} (anchor)" if self.anchored else self.threshold.name
+        )
+
+    @property
+    def slice(self) -> str:
+        """The slice or the pooled dataset, as reports show it."""
+        return f"{self.dataset}:{self.language or '*'}"
+
+    @property
+    def bar(self) -> str:
+        """The threshold in words, for instance ``>= 0.35``."""
+        return self.threshold.bar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The end of a run: the gates, the process's exit code and one line that says both."""
+
+    gates: tuple[GateResult, ...]
+    code: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionStatus:
+    """How the session ended, apart from its items: what it takes to decide the gates again."""
+
+    pytest_code: Annotated[int, msgspec.Meta(ge=0, lt=256)] = 0
+    """The exit code that pytest would return."""
+    failures: int = 0
+    """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
+    interrupted: bool = False
+    """By a person or the system, not by ``-x``."""
+    cause: str = ""
+    """Why no call could be made any more."""
+    left: str = ""
+    """How many calls providers still have in batches."""
+    left_out: tuple[str, ...] = ()
+    """The slices that no test was run of, as ``-k``, ``--lf`` or code took them out."""
+    notes: tuple[str, ...] = ()
+    """What the session itself had to say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that the report files show."""
+
+    model: str
+    judge: str
+    cost: float | None
+    """In USD; None where a price is not known."""
+    tokens: int
+    baseline: str = ""
+    """The path of the run to compare with, empty without one; so is ``anchor``."""
+    anchor: str = ""
+    complete: bool = True
+    """False after an interrupt or on a full disk."""
+    notes: tuple[str, ...] = ()
+    """What is odd about the run; those that touch the verdict begin with ``WARNING``."""
+    session: SessionStatus = field(default_factory=SessionStatus)
+    comparison: Comparison | None = None
+    """None without a baseline."""
+    since_anchor: Comparison | None = None
+    """None without an anchor; it lists no ``changes``."""
+    parity: tuple[LanguageGap, ...] = ()
+    """One for each language that shares facts with its dataset's first."""
+    trend: tuple[TrendPoint, ...] = ()
+    """Promoted runs, oldest first."""
+    judging: Judging = field(default_factory=Judging)
+    shards: Shards | None = None
+    """Those that the records come from; None where none is missing."""
+    counts: Counts
+    slices: tuple[SliceSummary, ...]
+    decision: Decision
+    datasets: tuple[Dataset, ...] = ()
+    """As declared, so that gates can be decided again."""
+    records: tuple[Record, ...]
+    provenance: Mapping[str, object]
+    """Every version, hash and parameter."""
+    run: Mapping[str, object]
+    """What may differ between two runs over the same replies."""
+
+    @property
+    def verdict(self) -> str:
+        """Return PASS, FAIL, INCONCLUSIVE or INCOMPLETE (cut short); else NO GATES or ERROR."""
+        if not self.complete:
+            return "INCOMPLETE"
+        if self.shards and self.decision.code == 0:
+            return "INCONCLUSIVE"
+        word = _VERDICTS.get(self.decision.code, "ERROR")
+        return "NO GATES" if word == "PASS" and not self.decision.gates else word

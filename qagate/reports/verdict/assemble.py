@@ -1,0 +1,573 @@
+"""From the record of every item to the one Report: counted, compared, decided."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from qagate.cases.dataset import (
+    Dataset,
+    Plan,
+    Sampling,
+    Shards,
+    Slice,
+    SliceSample,
+    clusters_in,
+)
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.metrics import Sample
+from qagate.evaluators.text import first_of
+from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
+from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
+from qagate.reports.gates import decide, sequential
+from qagate.reports.gates.change import change_gates
+from qagate.reports.gates.sequential import SequentialGate
+from qagate.reports.judge.judging import (
+    corrected_gates,
+    drift_notes,
+    judging,
+    judging_notes,
+    measuring,
+)
+from qagate.reports.judge.measured import distrust, measured_among
+from qagate.reports.metrics.gate import slice_gates
+from qagate.reports.metrics.summary import count, summarise, tabulate
+from qagate.reports.run.baseline import (
+    Baseline,
+    changed_judge,
+    changed_origin,
+    changed_requests,
+    retaken,
+)
+from qagate.reports.run.clean import masked
+from qagate.reports.run.evidence import Calibration, Comparison
+from qagate.reports.run.record import Record, by_slice, in_order, total_cost
+from qagate.reports.run.report import (
+    ASK_ANEW,
+    WARNING,
+    Decision,
+    GateResult,
+    Report,
+    SliceSummary,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportInputs:
+    """What was declared and how its items ended, from this session or read from files."""
+
+    datasets: tuple[Dataset, ...]
+    records: tuple[Record, ...]
+    whole: Mapping[str, int]
+    """The number of items of each slice, by its name, with none left out by hand."""
+    samples: Mapping[str, SliceSample] = field(default_factory=dict)
+    """What ``--limit`` drew of slices, by their name."""
+    outside: tuple[Calibration, ...] = ()
+    """How labelled items that are not among the records measure the judge."""
+    shards: Shards | None = None
+    """The shards that the records come from; None where none is missing."""
+
+    @classmethod
+    def of(
+        cls, plan: Plan, records: Iterable[Record], outside: tuple[Calibration, ...]
+    ) -> "ReportInputs":
+        """Return the inputs of a run by this plan."""
+        return cls(
+            datasets=plan.datasets,
+            records=tuple(records),
+            whole=Counter(item.slice.name for item in plan.items.values()),
+            samples=plan.samples,
+            outside=outside,
+            shards=plan.shard,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRun:
+    """The slices that were run, in the declared order; mappings are keyed by the slice's name."""
+
+    datasets: tuple[Dataset, ...]
+    slices: Mapping[str, Slice]
+    records: Mapping[str, tuple[Record, ...]]
+    summaries: Mapping[str, SliceSummary]
+    samples: Mapping[str, Sample]
+    """The graded items counted."""
+    calibrations: tuple[Calibration, ...]
+    """All measurements of the judge, from the records or elsewhere."""
+    distrusted: Mapping[str, str]
+    """Why a slice's judge is not trusted; empty where it is."""
+    shards: Shards | None = None
+    for_gates: bool = False
+    """Whether only states of gates are asked for, not how they come about."""
+
+    def of(self, dataset: Dataset) -> list[Slice]:
+        """Return the slices of a dataset that were run."""
+        return [one for one in dataset.slices.values() if one.name in self.slices]
+
+
+def count_run(
+    inputs: ReportInputs,
+    records: Sequence[Record],
+    judge: str,
+    *,
+    for_gates: bool = False,
+    known: CountedRun | None = None,
+) -> CountedRun:
+    """Count the records (``for_gates``: what gates need); ``known`` has labelled ones counted."""
+    grouped = by_slice(records)
+    every = (one for dataset in inputs.datasets for one in dataset.slices.values())
+    slices = {one.name: one for one in every if one.name in grouped}
+    summaries, samples = {}, dict(known.samples) if known else {}
+    for name, slice_ in slices.items():
+        whole = inputs.whole[name]
+        if known and not slice_.kind.answered:
+            summary = known.summaries[name]
+        else:
+            partial = len(grouped[name]) < whole or inputs.shards is not None
+            sample = samples[name] = tabulate(grouped[name], slice_)
+            summary = summarise(grouped[name], slice_, partial, for_gates, sample)
+        note = "" if slice_.declared else "not declared: languages.default serves it"
+        if drawn := inputs.samples.get(name):
+            fixed = next(
+                one.sampling for one in inputs.datasets if one.name == slice_.dataset
+            )
+            drawn = replace(
+                drawn, pinned=Sampling(limit=drawn.items, seed=drawn.seed) == fixed
+            )
+        summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
+    datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
+    inside = (
+        () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
+    )
+    found = known.calibrations if known else (*inside, *inputs.outside)
+    return CountedRun(
+        datasets=datasets,
+        slices=slices,
+        records=own,
+        summaries=summaries,
+        samples=samples,
+        calibrations=found,
+        distrusted={
+            name: distrust(datasets, one, found, judge) for name, one in slices.items()
+        },
+        shards=inputs.shards,
+        for_gates=for_gates,
+    )
+
+
+Compared = Mapping[str, PairedSlice]
+"""The slices of a run paired with those of an earlier one, by name."""
+
+
+def paired_slices(
+    run: CountedRun,
+    judge: str,
+    baseline: Baseline | None,
+    origin: Mapping[str, object] = {},
+) -> dict[str, PairedSlice]:
+    """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
+    if baseline is None:
+        return {}
+    before = baseline.slices
+    found = {}
+    for name, slice_ in run.slices.items():
+        new, old = run.records[name], before.get(name, ())
+        changed = changed_judge(slice_, new, old, baseline, judge)
+        changed = changed or changed_requests(slice_, baseline, judge, origin)
+        summary = run.summaries[name]
+        drawn = summary.sample
+        pairing = pair_records(new, old, seed=drawn.seed if drawn else None)
+        narrow = (
+            summary.obstacle
+            or baseline.obstacle(summary)
+            or pairing.obstacle(baseline.role)
+        )
+        elsewhere = (one[0] for other, one in before.items() if other not in run.slices)
+        found[name] = PairedSlice(
+            slice_=slice_,
+            pairing=pairing,
+            role=baseline.role,
+            path=baseline.path,
+            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
+            changed=changed,
+            retaken=retaken(slice_, baseline, origin),
+            narrow=narrow,
+            calibrations=measuring(slice_, run.calibrations),
+            people=baseline.people,
+            plan=baseline.plan,
+            elsewhere=tuple(
+                one.language for one in elsewhere if one.dataset == slice_.dataset
+            ),
+        )
+    return unless_own(found)
+
+
+LEFT_OUT = (
+    "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
+)
+FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What only the session knows."""
+
+    model: str
+    judge: str
+    session: decide.SessionFacts
+    """Without the counts of items, which come from the records."""
+    provenance: Mapping[str, object]
+    run: Mapping[str, object]
+    complete: bool = True
+    calibrations: tuple[Calibration, ...] = ()
+    kept: tuple[Record, ...] = ()
+    """Records of a run judged anew whose items are no longer in the data."""
+
+    @property
+    def every_judge(self) -> str:
+        """The SPECs of all judges; a report of an earlier version may name a tie-breaker too."""
+        return f"{self.judge} {self.provenance.get('tie_breaker') or ''}".strip()
+
+
+def assemble(
+    plan: Plan,
+    records: Iterable[Record],
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+) -> Report:
+    """Return the report of a run, decided against baseline and anchor, from all records."""
+    inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
+    gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
+    inputs = replace(inputs, whole=gone + Counter(inputs.whole))
+    return account(inputs, facts, baseline, anchor)
+
+
+def account(
+    inputs: ReportInputs,
+    facts: Facts,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+) -> Report:
+    """Return the report over these records, without keys: the same ones give the same report."""
+    run = count_run(
+        inputs, records := tuple(in_order(inputs.records)), facts.every_judge
+    )
+    earlier, origin = (baseline, anchor), facts.provenance
+    sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
+    compared, since = (
+        _comparison(sides, baseline, facts),
+        _comparison(anchored, anchor, facts),
+    )
+    decision, session = _decided(run, (sides, anchored), facts, earlier)
+    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
+    made = Report(
+        model=facts.model,
+        judge=facts.judge,
+        counts=count(records),
+        slices=tuple(run.summaries.values()),
+        decision=decision,
+        records=(),
+        provenance=facts.provenance,
+        run=facts.run,
+        cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
+        tokens=sum(one.tokens for some in (records, inputs.outside) for one in some),
+        baseline=baseline.path if baseline else "",
+        anchor=anchor.path if anchor else "",
+        complete=facts.complete,
+        notes=(
+            *(f"{WARNING}{one}" for one in _causes(records)),
+            *_people_notes(inputs, facts, (baseline, anchor), decision),
+            *_gate_notes(run, since, session, decision),
+            *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
+            *drift_notes(run.calibrations, sides, baseline),
+        ),
+        datasets=inputs.datasets,
+        session=session.end(),
+        comparison=compared,
+        since_anchor=since,
+        parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
+        judging=found,
+        shards=inputs.shards,
+    )
+    return replace(masked(made), records=records)  # records are safe already
+
+
+def _causes(records: Iterable[Record]) -> Iterator[str]:
+    """Yield, for each way in which items went ungraded, how many and what the first one said."""
+    errors: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if record.error and record.outcome != "stopped":
+            errors[record.error.partition(": ")[0]].append(record.error)
+    for some in errors.values():
+        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
+
+
+def _comparison(
+    sides: Compared, earlier: Baseline | None, facts: Facts
+) -> Comparison | None:
+    if earlier is None:
+        return None
+    changed = changed_origin(earlier, facts.model, facts.judge, facts.provenance)
+    return compare(tuple(sides.values()), earlier, changed)
+
+
+def decision_of(
+    inputs: ReportInputs,
+    facts: Facts,
+    *earlier: Baseline | None,
+    known: CountedRun | None = None,
+) -> Decision:
+    """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
+    run = count_run(
+        inputs, inputs.records, facts.every_judge, for_gates=True, known=known
+    )
+    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
+    return _decided(run, sides, facts, earlier)[0]
+
+
+def _decided(
+    run: CountedRun,
+    compared: Sequence[Compared],
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
+) -> tuple[Decision, decide.SessionFacts]:
+    gates = tuple(_gates(run, compared))
+    session = _session(facts.session, run, gates, compared)
+    lost = (
+        lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
+    )
+    doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
+    if left_out := [name for name in session.left_out if name not in run.slices]:
+        doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
+    session = replace(session, doubts=tuple(doubts))
+    return decide.decide(() if session.gates_off else gates, session), session
+
+
+def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield which models answered or judged, labels too, as several versions: none is decided."""
+    answers: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
+    for name, records in run.records.items():
+        kind = run.slices[name].kind
+        if kind.answered:
+            answers.update(one.model for one in records if one.answer is not None)
+        if kind.by_rubric or not kind.answered:
+            verdicts.update(one.judge for one in records if one.is_graded)
+    for one in run.calibrations:
+        verdicts.update(one.judges)
+    yield from _versions_of("answers", facts.model, answers)
+    yield from _versions_of("verdicts", facts.judge, verdicts)
+
+
+def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each model of a SPEC whose counted ``names`` are of several versions."""
+    members = spec.split(" ")
+    found: dict[str, Counter[str]] = {one: Counter() for one in members}
+    for name, times in names.items():
+        parts = name.split(" ") if len(members) > 1 else [name]
+        for member, part in zip(members, parts, strict=False):
+            if part not in ("", member):
+                found[member][part] += times
+    for member, counts in found.items():
+        if len(counts) > 1:
+            listed = ", ".join(
+                f"{name} ({times:,})" for name, times in sorted(counts.items())
+            )
+            yield (
+                f"{what} of {len(counts)} versions of {member}, as its provider names them: "
+                f"{listed}; {ASK_ANEW} asks all anew"
+            )
+
+
+def sequences(
+    inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
+) -> tuple[SequentialGate, ...]:
+    """Return the sequential gates."""
+    run = count_run(inputs, in_order(inputs.records), judge, for_gates=True)
+    return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
+
+
+def _sequences(
+    run: CountedRun, compared: Iterable[Compared]
+) -> Iterator[SequentialGate]:
+    blocked = {
+        name: one.obstacle or run.distrusted[name]
+        for name, one in run.summaries.items()
+    }
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        scopes = [[sides[one.name] for one in own] for sides in filter(None, compared)]
+        yield from sequential.sequential_gates(
+            dataset, own, run.records, blocked, scopes
+        )
+
+
+def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
+    for dataset in run.datasets:
+        own = run.of(dataset)
+        for one in own:
+            name = one.name
+            summary, distrust, sample = (
+                run.summaries[name],
+                run.distrusted[name],
+                run.samples[name],
+            )
+            yield from slice_gates(one, run.records[name], summary, distrust, sample)
+            why = summary.obstacle or distrust
+            yield from corrected_gates(one, run.records[name], run.calibrations, why)
+        for sides in filter(None, compared):
+            scope = [sides[one.name] for one in own]
+            yield from change_gates(dataset, scope, states_only=run.for_gates)
+            yield from (
+                one.result() for one in sequential.audited_gates(dataset, scope)
+            )
+    yield from (one.result() for one in _sequences(run, compared))
+
+
+def _people_notes(
+    inputs: ReportInputs,
+    facts: Facts,
+    compared: Sequence[Baseline | None],
+    decision: Decision,
+) -> Iterator[str]:
+    """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
+    judged = [record for record in inputs.records if record.adjudicated_by]
+    given = Counter(f"{record.dataset}:{record.language}" for record in judged)
+    if judged:
+        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
+        yield f"{plural(len(judged), 'verdict')} by people ({people})"
+    passed = [
+        gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None
+    ]
+    if not given or not passed:
+        return
+    records = list(in_order(inputs.records))
+    for place, one in enumerate(records):
+        if one.adjudicated_by:
+            ungraded = replace(one, outcome="error", error="by people", votes=())
+            records[place] = replace(ungraded, grade=None, rating=None, score=None)
+    run = count_run(inputs, records, facts.every_judge, for_gates=True)
+    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
+    still = {
+        (one.slice, one.name, one.bar)
+        for one in _gates(run, sides)
+        if one.state == "PASS"
+    }
+    for gate in passed:
+        names = (
+            name
+            for name in given
+            if gate.slice in (name, f"{name.partition(':')[0]}:*")
+        )
+        own = sum(given[name] for name in names)
+        if own and (gate.slice, gate.name, gate.bar) not in still:
+            owed = f"passes only with {plural(own, 'verdict')} by people"
+            yield f"{WARNING}{gate.slice} {gate.name} {gate.bar}: {owed}"
+
+
+def _session(
+    session: decide.SessionFacts,
+    run: CountedRun,
+    gates: Sequence[GateResult],
+    compared: Sequence[Compared],
+) -> decide.SessionFacts:
+    """Return the session with its counts of items, and what the gates do not hold.
+
+    A change is held by a slice's own gate or a pooled one; a labelled slice needs only its floor.
+    """
+    every = [one.counts for one in run.summaries.values()]
+    decided = {
+        one.slice for one in gates if one.language and not one.threshold.of_usage
+    }
+    decided |= {
+        f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted
+    }
+    paired = {
+        one.slice
+        for one in gates
+        if one.threshold.paired and not one.threshold.of_usage
+    }
+    asked = (
+        [one for one in run.slices.values() if one.kind.answered]
+        if any(compared)
+        else []
+    )
+    required = (
+        one.name for one in run.datasets if one.baseline_required and run.of(one)
+    )
+    return replace(
+        session,
+        selected=sum(one.planned for one in every),
+        misses=sum(one.failed for one in every),
+        ungraded=sum(one.error + one.missing for one in every),
+        stopped=sum(one.stopped for one in every),
+        placeholder_judge=any(one.stand_in for one in run.calibrations),
+        ungated=tuple(name for name in run.summaries if name not in decided),
+        unpaired=tuple(
+            one.name
+            for one in asked
+            if paired.isdisjoint((one.name, f"{one.dataset}:*"))
+        ),
+        unmet=() if compared[0] else tuple(required),
+        lost=tuple(
+            lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
+        ),
+        cautions=tuple(_cautions(run, any(compared))),
+        shards=run.shards,
+    )
+
+
+def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
+    if laxer := [line for one in run.datasets for line in one.laxer]:
+        yield f"the gates file is laxer: {first_of(laxer)}"
+    for one in run.summaries.values():
+        if one.sample and one.sample.pinned and one.sample.items < FEW_SAMPLED:
+            yield f"only {one.sample.share} items of {one.name}"
+    gates = [gate for one in run.slices.values() for gate in one.thresholds]
+    gates += [gate for one in run.datasets if run.of(one) for gate in one.pooled]
+    if (lacking := sum(gate.paired for gate in gates)) and not is_compared:
+        yield f"{plural(lacking, 'paired gate')} had no baseline"
+
+
+def _gate_notes(
+    run: CountedRun,
+    since: Comparison | None,
+    session: decide.SessionFacts,
+    decision: Decision,
+) -> Iterator[str]:
+    """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
+    warnings = [f"anchor: {warning}" for warning in (since.warnings if since else ())]
+    if shards := run.shards:
+        lacking = first_of(list(map(str, shards.missing)))
+        warnings.insert(0, f"{decide.MERGE}; missing here of {shards.of}: {lacking}")
+    drawn = [
+        f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample
+    ]
+    if drawn:
+        warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
+    for name in session.ungated:
+        what = " on verdicts" if run.slices[name].thresholds else ""
+        none = f"{name}: no gate of its own{what}"
+        warnings.append(f"{none}; a run passes only over slices that have one")
+    sizes = dict[str, int]()
+    for dataset in run.datasets:
+        if own := run.of(dataset):
+            asked = ((one, record) for one in own for record in run.records[one.name])
+            clusters = clusters_in(asked)
+            warnings += decide.margin_warnings(dataset, clusters)
+            sizes |= {name: n for name, n, _ in decide.scoped_gates(dataset, clusters)}
+        warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
+        if left_out := ", ".join(dataset.left_out):
+            warnings.append(f"gates left out by the gates file: {left_out}")
+    yield from (f"{WARNING}{one}" for one in warnings)
+    yield from decide.small_notes(decision.gates, sizes)
+    yield from decide.ceiling_notes(decision.gates, run.slices)
+    if since:
+        found = [(one.name, one.difference) for one in since.slices if one.difference.n]
+        moved = [
+            f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found
+        ]
+        yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
+    yield from sequential.settled_notes(run.summaries.values(), decision.gates)
+    yield from session.notes
