@@ -288,41 +288,57 @@ def test_a_judged_row_is_whole(language: str) -> None:
         assert row["error"]
 
 
-def test_labels_are_made_of_scores() -> None:
-    """Answers are to the items' own questions; labels are readers' sums, most about the bar."""
-    items = {case.id: case for case in load_cases(GATED)}
-    first = {answer.id.rpartition("-")[0]: answer for answer in reversed(ANSWERS)}
+def test_rated_answers_are_to_questions_of_their_own() -> None:
+    """No question is asked elsewhere; most have one answer, none more than three."""
+    asked = {case.question for case in load_cases(GATED)}
+    answers = defaultdict(list)
     for answer in ANSWERS:
-        name, _, number = answer.id.rpartition("-")
-        item = items.get(name, first[name])
-        assert number.isdigit()
-        assert (answer.question, answer.golds) == (item.question, item.golds), answer.id
-        assert answer.context in (item.context, ""), answer.id
-    assert len(first.keys() - items.keys()) <= 1
-    assert any(not answer.context for answer in ANSWERS)
+        assert answer.id.rpartition("-")[2].isdigit()
+        answers[answer.question].append(answer)
+    assert len(answers) >= 110
+    assert not answers.keys() & asked
+    for given in answers.values():
+        assert len(given) <= 3
+        assert len({(one.golds, one.context) for one in given}) == 1, given[0].id
+        assert len({one.recorded for one in given}) == len(given)
+
+
+def test_labels_are_made_of_scores() -> None:
+    """Labels are readers' sums by the rubric's table, most of them about the bar."""
     caps = RUBRIC.parts
+    unread = 0
     for answer in ANSWERS:
         made = []
         for reader in (1, 2):
-            given = str(answer.metadata[f"parts_{reader}"])
+            given = str(answer.metadata.get(f"parts_{reader}") or "")
+            if reader == 2 and not given:
+                unread += 1
+                assert not answer.metadata.get("label_2"), answer.id
+                continue
             assert re.fullmatch(r"[0-3](?: [0-3]){3}", given), answer.id
             made.append(
                 combined(caps, dict(zip(caps, map(int, given.split()), strict=True)))
             )
             assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
-        assert int(answer.label or "") in made, answer.id
-        assert abs(made[0] - made[1]) <= 3, answer.id
+        assert int(answer.label or "") == made[0], answer.id
+        assert abs(made[0] - made[-1]) <= 1, answer.id
     labels = [int(answer.label or "") for answer in ANSWERS]
     bar = RUBRIC.pass_bar
-    assert len(ANSWERS) >= 107
-    assert sum(bar - 2 <= label <= bar for label in labels) >= 50
+    assert len(ANSWERS) == 160
+    assert unread <= 1
+    assert sum(bar - 2 <= label < bar for label in labels) >= 60
+    assert sum(bar <= label <= bar + 1 for label in labels) >= 60
     assert 0.35 <= sum(label >= bar for label in labels) / len(labels) <= 0.65
     assert set(labels) == set(range(1, 11))
 
 
 def floors(ratings: Mapping[str, int]) -> set[str]:
     """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
-    rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in ANSWERS]
+    rows = [
+        {"label": answer.label, "rating": ratings[answer.id]}
+        for answer in ANSWERS
+        if answer.id in ratings
+    ]
     records = numbered(rows)
     gates = floor_gates(
         JUDGED.floor, gate_inputs(JUDGED, records, summarise(records, JUDGED))
@@ -359,5 +375,9 @@ def test_a_distorted_rater_misses_the_floor(distort: Callable[[int, str], int]) 
 
 def test_the_second_reader_reaches_the_floor() -> None:
     """The floor can be reached: a reader who scored by the rubric alone does."""
-    second = {one.id: int(str(one.metadata["label_2"])) for one in ANSWERS}
+    second = {
+        one.id: int(str(one.metadata["label_2"]))
+        for one in ANSWERS
+        if one.metadata.get("label_2")
+    }
     assert floors(second) == set(JUDGED.floor)
