@@ -306,7 +306,7 @@ def test_a_users_own_file_has_a_measured_judge(
     with loopback(handler=plausible(grade)) as server:
         run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
         project.run_in_process(*run, "--dry-run").stdout.fnmatch_lines(
-            ["calibration*126 items*"]
+            ["calibration*240 items*"]
         )
         counts = set()
         for _ in range(2):
