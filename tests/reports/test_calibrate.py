@@ -342,9 +342,9 @@ def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
     assert dataset_files(["qa/tricks"], root, root) == [
         (tricks / "dataset.yaml").resolve()
     ]
-    inner = ATTACKS / "attacks_eba"
-    assert is_left_out(inner, [ATTACKS.parent])
-    assert not is_left_out(inner, [ATTACKS])
+    for inner in (ATTACKS / "attacks_eba", ATTACKS / "gold_inside"):
+        assert is_left_out(inner, [ATTACKS.parent])
+        assert not is_left_out(inner, [ATTACKS])
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
