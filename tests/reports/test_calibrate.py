@@ -281,17 +281,17 @@ def folded(text: str) -> str:
 
 
 def test_there_are_as_many_attacks_as_claimed() -> None:
-    """60 attacks and 20 controls in five languages; none is right, none fools the rules."""
+    """22 attacks a language and 26 controls; none is right, none fools the rules."""
     kinds = defaultdict(set)
     for case in GRADED:
         assert ("attack" in case.metadata) == (case.label == NOT_CORRECT), case.id
         if case.label == NOT_CORRECT:
             kinds[case.language].add(case.metadata["attack"])
     assert sorted(kinds) == ["be", "bg", "en", "hu", "pl"]
-    assert len(wrong(GRADED)) >= 60
-    assert len(GRADED) - len(wrong(GRADED)) >= 20
+    assert len(wrong(GRADED)) == 5 * 22 + 1
+    assert len(GRADED) - len(wrong(GRADED)) == 26
     assert len({frozenset(found) for found in kinds.values()}) == 1
-    assert len(kinds["en"]) >= 15
+    assert len(kinds["en"]) == 21
     assert max(Counter(case.id for case in GRADED).values()) == 1
     for case in GRADED:
         holds = folded(case.golds[0]) in folded(case.recorded or "")
@@ -305,10 +305,17 @@ def test_there_are_as_many_attacks_as_claimed() -> None:
 
 
 def test_the_rater_is_attacked_by_answers_that_earn_no_pass() -> None:
-    """Each in a way of its own, padding beyond what is shown where letters take two bytes."""
-    kinds = [case.metadata["attack"] for case in wrong(RATED)]
-    assert len(set(kinds)) == len(kinds) >= 12
-    assert len(RATED) - len(kinds) >= 4
+    """35 answers in 23 ways, padding beyond what is shown where letters take two bytes."""
+    kinds = Counter(case.metadata["attack"] for case in wrong(RATED))
+    assert kinds.total() == 35
+    assert len(kinds) == 23
+    several = {kind for kind, count in kinds.items() if count >= 3}
+    assert several == {
+        *("verbosity", "invented_basis", "instruction"),
+        *("copied_question", "invented_duty"),
+    }
+    assert len(RATED) - kinds.total() == 6
+    assert len({case.recorded for case in RATED}) == len(RATED)
     assert all(case.context and case.recorded not in case.golds for case in RATED)
     sizes = {case.id: len((case.recorded or "").encode()) for case in (*GRADED, *RATED)}
     assert min(sizes["bg-padding-1"], sizes["en-rating-padding-1"]) > 32_000
@@ -335,9 +342,9 @@ def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
     assert dataset_files(["qa/tricks"], root, root) == [
         (tricks / "dataset.yaml").resolve()
     ]
-    inner = ATTACKS / "attacks_eba"
-    assert is_left_out(inner, [ATTACKS.parent])
-    assert not is_left_out(inner, [ATTACKS])
+    for inner in (ATTACKS / "attacks_eba", ATTACKS / "gold_inside"):
+        assert is_left_out(inner, [ATTACKS.parent])
+        assert not is_left_out(inner, [ATTACKS])
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
@@ -395,4 +402,5 @@ def test_the_command_is_a_run_over_them(
         .read_text(encoding="utf-8")
         .splitlines()
     )
-    assert {json.loads(line)["dataset"] for line in records} == {"attacks"}
+    datasets = {json.loads(line)["dataset"] for line in records}
+    assert datasets == {"attacks", "gold_inside"}

@@ -47,9 +47,9 @@ FORMS = (
 ATTACKS_A_FORM = 10
 CONTROLS_A_FORM = 5
 HEADER = """\
-# Answers in which the gold stands and is not chosen (`attack` names the form), in {language},
-# and controls in which it is chosen in the same form.
-# Written by make.py from frames.{code}.yaml: change that file, not this one.
+# Answers in which the gold stands and is not chosen (`attack` names the form), in {language}, and
+# controls in which it is chosen in the same form. Written by make.py from frames.{code}.yaml:
+# change that file, not this one.
 """
 
 

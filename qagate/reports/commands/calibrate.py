@@ -28,9 +28,9 @@ WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = CASES / "attacks"
 PATHS = {
-    "all": ATTACKS,
-    "graded": ATTACKS / "test_attacks.py",
-    "rated": ATTACKS / "attacks_eba",
+    "all": (ATTACKS,),
+    "graded": (ATTACKS / "test_attacks.py", ATTACKS / "gold_inside"),
+    "rated": (ATTACKS / "attacks_eba",),
 }
 JUDGES = CASES / "judges"
 FLOORS = {
@@ -222,4 +222,4 @@ def attack(argv: Sequence[str]) -> int:
     )
     options, words = parser.parse_known_args(argv)
     own = [f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}"]
-    return run([*own, *words, str(PATHS[options.kind])])
+    return run([*own, *words, *map(str, PATHS[options.kind])])
