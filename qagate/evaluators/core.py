@@ -1,9 +1,9 @@
 """The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Literal, Protocol, Self
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -41,25 +41,15 @@ class AskedCase:
     """The filled answer prompt; none if the data set has no prompt."""
 
 
-class Summed:
-    """A dataclass of numbers that adds up field by field; a field None on one side stays None."""
-
-    __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-
-    def __add__(self, other: Self) -> Self:
-        pairs = (
-            (name, getattr(self, name), getattr(other, name))
-            for name in self.__dataclass_fields__
-        )
-        sums = {
-            name: None if None in (one, two) else one + two for name, one, two in pairs
-        }
-        return type(self)(**sums)
+def sum_if_known(first: float | None, second: float | None) -> float | None:
+    """Return the sum of two amounts, or None if one of them is not known."""
+    if first is None or second is None:
+        return None
+    return first + second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage(Summed):
+class Usage:
     """What some replies took, and which run paid for them."""
 
     input_tokens: int = 0
@@ -80,6 +70,21 @@ class Usage(Summed):
     """Of these, replies that came by ``ledger import``."""
     cache_read_tokens: int = 0
     """Of the input tokens, those in the provider's cache."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return what the replies of both took."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+            cost=sum_if_known(self.cost, other.cost),
+            known=self.known + other.known,
+            requests=self.requests + other.requests,
+            spent=self.spent + other.spent,
+            earlier=self.earlier + other.earlier,
+            imported=self.imported + other.imported,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+        )
 
 
 RECORDED = "recorded"

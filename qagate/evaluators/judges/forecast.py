@@ -51,7 +51,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast(core.Summed):
+class Forecast:
     """The total of some calls, in estimated tokens and USD; an amount is None without a price.
 
     Repeated questions after an unreadable reply are not included.
@@ -69,6 +69,19 @@ class Forecast(core.Summed):
     """The cost if the provider caches the prefixes that calls share."""
     most: float | None = 0.0
     """The cost if every reply has the greatest length allowed."""
+
+    def __add__(self, other: "Forecast") -> "Forecast":
+        """Return the total of both."""
+        return Forecast(
+            calls=self.calls + other.calls,
+            kept=self.kept + other.kept,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            cost=core.sum_if_known(self.cost, other.cost),
+            known=self.known + other.known,
+            cached=core.sum_if_known(self.cached, other.cached),
+            most=core.sum_if_known(self.most, other.most),
+        )
 
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
@@ -171,28 +184,65 @@ def make_forecast(
     for call in calls:
         if call.kept:
             total += Forecast(calls=1, kept=1)
-            continue
-        spec, price = specs[call.spec], pricing.get(call.spec)
-        limit = budget.output_limit(spec, call.request)
-        tokens_in = round(budget.text_bytes(call.request) / BYTES_PER_TOKEN)
-        tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
-        cost = cached = most = None
-        if price is not None:
-            longest = budget.longest_reply(spec, call.request, batch=prefixes is None)
-            cost, caching = price.cost(tokens_in, tokens_out), dict[str, int]()
-            first, *rest = call.request.messages
-            shared = replace(call.request, messages=(first,))
-            held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
-            if prefixes is not None and rest and held >= CACHEABLE_TOKENS:
-                prefix = (
-                    call.spec,
-                    first,
-                    call.request.tool.name if call.request.tool else "",
-                )
-                caching = {"read" if prefix in prefixes else "written": held}
-                prefixes.add(prefix)
-            cached = price.cost(tokens_in, tokens_out, **caching)
-            most = price.most(budget.most_input_tokens(call.request), longest)
-        total += Forecast(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
-                          known=cost or 0.0, cached=cached, most=most)  # fmt: skip
+        else:
+            price = pricing.get(call.spec)
+            total += _forecast_of(call, specs[call.spec], price, prefixes)
     return total
+
+
+def _forecast_of(
+    call: Call, spec: Spec, price: budget.Pricing | None, prefixes: Prefixes | None
+) -> Forecast:
+    """Return the forecast of a call without a kept reply; its prefix joins ``prefixes``."""
+    limit = budget.output_limit(spec, call.request)
+    tokens_in = _estimated_tokens(call.request)
+    tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
+    if price is None:
+        return Forecast(
+            calls=1,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost=None,
+            cached=None,
+            most=None,
+        )
+    longest = budget.longest_reply(spec, call.request, batch=prefixes is None)
+    cost = price.cost(tokens_in, tokens_out)
+    cache = CacheUse() if prefixes is None else _cache_use(call, prefixes)
+    return Forecast(
+        calls=1,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost=cost,
+        known=cost,
+        cached=price.cost(
+            tokens_in, tokens_out, read=cache.read, written=cache.written
+        ),
+        most=price.most(budget.most_input_tokens(call.request), longest),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheUse:
+    """The input tokens of a call that go through the provider's cache."""
+
+    read: int = 0
+    written: int = 0
+
+
+def _cache_use(call: Call, prefixes: Prefixes) -> CacheUse:
+    """Return what a call reads from the cache, or writes to it; its prefix is noted then."""
+    first_message, *others = call.request.messages
+    prefix_tokens = _estimated_tokens(replace(call.request, messages=(first_message,)))
+    if not others or prefix_tokens < CACHEABLE_TOKENS:
+        return CacheUse()
+    tool = call.request.tool
+    prefix = (call.spec, first_message, "" if tool is None else tool.name)
+    if prefix in prefixes:
+        return CacheUse(read=prefix_tokens)
+    prefixes.add(prefix)
+    return CacheUse(written=prefix_tokens)
+
+
+def _estimated_tokens(request: core.Request) -> int:
+    return round(budget.text_bytes(request) / BYTES_PER_TOKEN)
