@@ -289,7 +289,7 @@ class Batches(Detour):
                 poller = waves.BatchPoller(wave, model, self._ledger, self._settings)
                 live = LiveWave(poller=poller, calls={call.key: call for call in free})
                 self._ledger.store.take([name])  # before any other run can see it
-                await poller.note("planned")
+                await poller.note(wave)
                 self._live[name] = live
                 self._load()
         for call in given:
@@ -433,22 +433,25 @@ class Batches(Detour):
 
     def _retry(self, call: ParkedCall, error: CallError | None = None) -> None:
         """Ask again for what came back without a reply: in the next wave, or directly."""
-        kept = None if call.future.done() or error else self._ledger.get(call.key)
-        if call.future.done() or self._halted or kept:
-            call.end(kept or self._halted)
+        kept_reply = None
+        if error is None and not call.future.done():
+            kept_reply = self._ledger.get(call.key)
+        if call.future.done() or self._halted or kept_reply:
+            call.end(kept_reply or self._halted)
         elif error is not None and not isinstance(error, TransientError):
             self._fail([call], error)
         elif not self.takes_all:
             call.end(None)
-        elif error is not None and call.rounds + 1 >= ROUNDS:
+        elif error is None:
+            self._add(call)
+        elif call.rounds + 1 >= ROUNDS:
             self._given_up += 1
             self._note_left()
             call.end(error)
         else:
-            call.rounds += error is not None
+            call.rounds += 1
             self._add(call)
-            if error is not None:
-                self._sender.retried[error.kind] += 1
+            self._sender.retried[error.kind] += 1
 
     def _note_left(self) -> str:
         said, left, lost = list[str](), sum(self._left.values()), self._given_up

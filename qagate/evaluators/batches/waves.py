@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from qagate.evaluators.core import (
     CallError,
@@ -118,7 +118,18 @@ def waves_in(ledger: Ledger) -> dict[str, Wave]:
 def _read(text: str) -> Wave:
     values = json.loads(text)
     return Wave(
-        **{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])}
+        id=values["id"],
+        spec=values["spec"],
+        at=values["at"],
+        calls=values["calls"],
+        keys=tuple(values["keys"]),
+        state=values["state"],
+        batch=values["batch"],
+        was_found=values["was_found"],
+        after=values["after"],
+        others=tuple(values["others"]),
+        done=values["done"],
+        failed=values["failed"],
     )
 
 
@@ -135,15 +146,13 @@ class BatchPoller:
         self._settings = settings
         self._done = 0  # calls that have a reply, as the provider says
 
-    async def note(self, state: State, **values: Any) -> None:
-        """Keep the new state of the wave; return once the ledger has it."""
-        self.wave = await keep_wave(
-            self._ledger, replace(self.wave, state=state, **values)
-        )
+    async def note(self, wave: Wave) -> None:
+        """Keep the wave as it is now; return once the ledger has it."""
+        self.wave = await keep_wave(self._ledger, wave)
 
     async def give_up(self) -> None:
         """Note that nothing will come of the wave: its calls may be sent again."""
-        await self.note("given up", keys=())
+        await self.note(replace(self.wave, state="given up", keys=()))
 
     async def send(self, lines: Sequence[bytes], others: Sequence[str]) -> None:
         """Send the wave to the provider, which has ``others``, ids of known batches, already.
@@ -156,12 +165,16 @@ class BatchPoller:
             newest = ""  # for a server that lists none: all are looked at then
             with suppress(FatalError, RefusedError):
                 newest = await self._tried(lambda api: api.newest())
-            await self.note("sending", at=time.time(), after=newest)
+            await self.note(
+                replace(self.wave, state="sending", at=time.time(), after=newest)
+            )
             batch, was_found = await self._created(file, lines, others)
         except (FatalError, RefusedError) as error:
             await self.give_up()
             raise _refused(error.kind, str(error)) from None
-        await self.note("sent", batch=batch, was_found=was_found)
+        await self.note(
+            replace(self.wave, state="sent", batch=batch, was_found=was_found)
+        )
 
     async def _created(
         self, file: str, lines: Sequence[bytes], others: Sequence[str]
@@ -209,9 +222,15 @@ class BatchPoller:
         """Continue a dead run's wave, or wait for a live one's; return whether it was sent."""
         async with held(self._ledger, self.wave.id):
             text = self._ledger.documents(BATCH, [self.wave.id]).get(self.wave.id)
-            self.wave = self.wave if text is None else _read(text)
-            if self.wave.state == "sending" and (found := await self.find(others)):
-                await self.note("sent", batch=found, was_found=True)
+            if text is not None:
+                self.wave = _read(text)
+            batch = ""
+            if self.wave.state == "sending":
+                batch = await self.find(others)
+            if batch:
+                await self.note(
+                    replace(self.wave, state="sent", batch=batch, was_found=True)
+                )
             elif self.wave.is_open and self.wave.state != "sent":
                 await self.give_up()
         return self.wave.state == "sent"
@@ -280,9 +299,11 @@ class BatchPoller:
         """Note that the wave is over; return False if its batch proved to be another wave's."""
         wave = self.wave
         if is_empty and wave.was_found:
-            await self.note("sending", batch="", others=(*wave.others, wave.batch))
+            others = (*wave.others, wave.batch)
+            await self.note(replace(wave, state="sending", batch="", others=others))
             return False
-        await self.note("read", keys=(), done=done, failed=wave.calls - done)
+        failed = wave.calls - done
+        await self.note(replace(wave, state="read", keys=(), done=done, failed=failed))
         return True
 
     async def _tried(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:

@@ -422,7 +422,8 @@ class PostgresLink:
                     return found
                 except psycopg.Error as error:
                     if not self._may_pass(error) or time.monotonic() >= end:
-                        self._is_given_up |= timeout > 0.0
+                        if timeout > 0.0:
+                            self._is_given_up = True
                         raise _store_error(error) from None
                     is_collision = (error.sqlstate or "").startswith(_COLLISION)
                 if not (was_open and (is_collision or self._connection is None)):

@@ -98,10 +98,41 @@ class StoredRow(NamedTuple):
         if self.text() is None:
             return None
         with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            values = json.loads(self.reply)
-            calls = tuple(ToolCall(**call) for call in values.pop("calls"))
-            return Reply(calls=calls, **values)
+            return _read_reply(self.reply)
         return None
+
+
+def _read_reply(text: str) -> Reply:
+    """Return the reply that a row holds. Raises an error for fields that are not a reply's.
+
+    A row that is older than a field has the field's default. Fields are taken out one by
+    one: what is left then is not known to this version.
+    """
+    values: dict[str, Any] = json.loads(text)
+    empty = Reply()
+    reply = Reply(
+        text=values.pop("text", empty.text),
+        calls=tuple(_read_call(call) for call in values.pop("calls")),
+        finish=values.pop("finish", empty.finish),
+        model=values.pop("model", empty.model),
+        input_tokens=values.pop("input_tokens", empty.input_tokens),
+        output_tokens=values.pop("output_tokens", empty.output_tokens),
+        seconds=values.pop("seconds", empty.seconds),
+        cost=values.pop("cost", empty.cost),
+        cache_read_tokens=values.pop("cache_read_tokens", empty.cache_read_tokens),
+        cache_write_tokens=values.pop("cache_write_tokens", empty.cache_write_tokens),
+        batch=values.pop("batch", empty.batch),
+    )
+    if values:
+        raise ValueError(f"fields of no reply: {', '.join(values)}")
+    return reply
+
+
+def _read_call(values: dict[str, Any]) -> ToolCall:
+    call = ToolCall(name=values.pop("name"), arguments=values.pop("arguments"))
+    if values:
+        raise ValueError(f"fields of no tool call: {', '.join(values)}")
+    return call
 
 
 def seal(row: PaidReply, at: float) -> StoredRow:

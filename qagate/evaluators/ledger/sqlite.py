@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from qagate.evaluators.core import LedgerPlace, PostgresUrl, UsageError
 from qagate.evaluators.ledger.rows import (
@@ -62,8 +62,12 @@ def open_locks(path: Path) -> int:
     )
 
 
-def lock(file: int, byte: int, kind: str) -> bool:
-    """Lock a byte (``F_WRLCK``, shared ``F_RDLCK``) or free it; False if another run holds it.
+LockKind = Literal["F_WRLCK", "F_RDLCK", "F_UNLCK"]
+"""What becomes of a byte, by its name in ``fcntl``: locked, locked with others, or free."""
+
+
+def lock(file: int, byte: int, kind: LockKind) -> bool:
+    """Lock a byte or free it; return False if another run holds it.
 
     The kernel frees it when the process ends. True where there are no such locks.
     """
@@ -74,8 +78,13 @@ def lock(file: int, byte: int, kind: str) -> bool:
     try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             # A lock of the open file, not of the process: closing another handle keeps it.
-            wanted = struct.pack("hhqqi", getattr(fcntl, kind), os.SEEK_SET, byte, 1, 0)
-            fcntl.fcntl(file, fcntl.F_OFD_SETLK, wanted)
+            types = {
+                "F_UNLCK": fcntl.F_UNLCK,
+                "F_RDLCK": fcntl.F_RDLCK,
+                "F_WRLCK": fcntl.F_WRLCK,
+            }
+            request = struct.pack("hhqqi", types[kind], os.SEEK_SET, byte, 1, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, request)
         else:
             modes = {
                 "F_UNLCK": fcntl.LOCK_UN,
@@ -192,7 +201,7 @@ class SqliteStore:
         """Return whether no other run has the file open; then none can open it until it closes."""
         return self._lock("F_WRLCK")
 
-    def _lock(self, kind: str, key: str = "") -> bool:
+    def _lock(self, kind: LockKind, key: str = "") -> bool:
         # 60 bits of a hash do not collide by chance.
         byte = IN_USE + 1 + int(key[:15], 16) if key else IN_USE
         return self._locks is None or lock(self._locks, byte, kind)

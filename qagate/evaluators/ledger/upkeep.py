@@ -62,17 +62,30 @@ def ledger_stats(
         reply = row.opened()
         if reply is None:
             counts["damaged"] += 1
-        else:
-            counts["unsigned"] += not signer.accepts(row)
-            paid = cost(row.spec, reply)
-            names = ("input_tokens", "output_tokens", "cache_read_tokens", "seconds")
-            took = {name: getattr(reply, name) for name in names}
-            usage, first, last = models.get(row.spec, (Usage(), row.at, row.at))
-            usage += Usage(**took, cost=paid, known=paid or 0.0, earlier=1)
-            models[row.spec] = usage, min(first, row.at), max(last, row.at)
-    for name, table in (("aside", "damaged"), ("imported",) * 2, ("documents",) * 2):
-        ((counts[name],),) = store.read(f"SELECT count(*) FROM {table}")
+            continue
+        if not signer.accepts(row):
+            counts["unsigned"] += 1
+        paid = cost(row.spec, reply)
+        usage, first, last = models.get(row.spec, (Usage(), row.at, row.at))
+        usage += Usage(
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            seconds=reply.seconds,
+            cost=paid,
+            known=paid or 0.0,
+            earlier=1,
+            cache_read_tokens=reply.cache_read_tokens,
+        )
+        models[row.spec] = usage, min(first, row.at), max(last, row.at)
+    counts["aside"] = _row_count(store, "damaged")
+    counts["imported"] = _row_count(store, "imported")
+    counts["documents"] = _row_count(store, "documents")
     return dict(sorted(models.items())), counts
+
+
+def _row_count(store: Store, table: str) -> int:
+    ((count,),) = store.read(f"SELECT count(*) FROM {table}")
+    return int(count)
 
 
 def export_lines(store: Store, wanted: Where, left_out: list[str]) -> Iterator[str]:
@@ -139,31 +152,36 @@ def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
     lines = enumerate(_read_lines(path), start=1)
     while group := list(islice(lines, GROUP)):
         replies: dict[str, StoredRow] = {}
-        said: list[StoredDocument] = []
+        documents: list[StoredDocument] = []
         for number, line in group:
             if number == 1 and line.startswith(b'{"ledger":'):
                 continue  # of unkept replies: where they belong
             try:
-                one = _parse(line, signer)
+                row = _parse(line, signer)
             except ValueError as error:
                 refused.append(f"{path}:{number}: {error}")
                 continue
-            if isinstance(one, StoredDocument):
-                said.append(one)
+            if isinstance(row, StoredDocument):
+                documents.append(row)
+            elif row.key in replies:
+                known += 1
             else:
-                known += one.key in replies
-                replies.setdefault(one.key, one)
+                replies[row.key] = row
         marks = ", ".join("?" * len(replies)) or "NULL"
-        found = store.read(
+        keys_found = store.read(
             f"SELECT key FROM calls WHERE key IN ({marks})", list(replies)
         )
-        there = {key for (key,) in found}
-        added = [row for row in replies.values() if row.key not in there]
-        marked = [(row.key,) for row in added]
+        keys_before = {key for (key,) in keys_found}
+        added = [row for row in replies.values() if row.key not in keys_before]
         store.change(
-            [(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)]
+            [
+                (Sql.INSERT, added),
+                (Sql.MARK_IMPORTED, [(row.key,) for row in added]),
+                (Sql.ADD_DOCUMENT, documents),
+            ]
         )
-        new, known = new + len(added), known + len(there)
+        new += len(added)
+        known += len(keys_before)
     return new, known, refused
 
 
@@ -184,7 +202,9 @@ def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
         raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
     fields = values.keys() if isinstance(values, dict) else set()
     if fields == set(StoredDocument._fields):
-        document = StoredDocument(**values)
+        document = StoredDocument(
+            kind=values["kind"], key=values["key"], text=values["text"]
+        )
         if (
             not all(isinstance(text, str) for text in document)
             or document.opened(signer) is None
@@ -196,9 +216,16 @@ def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
         wanted = ", ".join(sorted(StoredRow._fields))
         raise ValueError(f"not a row of a ledger; needed are {wanted}")
     if values["schema"] != rows.SCHEMA:
-        found = one_line(str(values["schema"]), 20)
-        raise ValueError(f"format {found}, this version reads format {rows.SCHEMA}")
-    row = StoredRow(**{**values, "reply": canonical(values["reply"])})
+        schema = one_line(str(values["schema"]), 20)
+        raise ValueError(f"format {schema}, this version reads format {rows.SCHEMA}")
+    row = StoredRow(
+        key=values["key"],
+        schema=values["schema"],
+        at=values["at"],
+        spec=values["spec"],
+        reply=canonical(values["reply"]),
+        checksum=values["checksum"],
+    )
     if row.opened() is None:
         raise ValueError(
             "the row is not what was exported: its checksum is wrong; export it again"
