@@ -246,8 +246,13 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
 
     def _ask(self, test_case: LLMTestCase) -> Future[tuple[core.Verdict, core.Usage]]:
         self.score = self.success = self.reason = self.error = None
-        for name in ("input", "actual_output", "expected_output"):
-            if not isinstance(getattr(test_case, name), str):
+        needed = {
+            "input": test_case.input,
+            "actual_output": test_case.actual_output,
+            "expected_output": test_case.expected_output,
+        }
+        for name, text in needed.items():
+            if not isinstance(text, str):
                 raise MissingTestCaseParamsError(
                     f"'{name}' cannot be None for the 'Judge' metric"
                 )
