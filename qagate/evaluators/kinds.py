@@ -61,32 +61,59 @@ class Kind(str):
     """Its title in reports."""
     outcome_words: tuple[str, str]
     """What reports call a passed and a failed item."""
-    silent: str = ""
+    silent: str
     """The label of an answer that says nothing."""
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...]
     """The settings that only this kind has."""
-    choices: str = ""
+    choices: str
     """The table of what a reviewer may say of an answer; empty if answers are not reviewed."""
-    answered: bool = True
+    answered: bool
     """Whether a model answers its items; if not, recorded answers test the judge."""
-    by_rubric: bool = False
+    by_rubric: bool
     """Whether a judge with a rubric reads the answers."""
-    rated: bool = False
+    rated: bool
     """Whether verdicts are ratings from 1 to 10."""
-    words: bool = False
+    words: bool
     """Whether the answer is one of a language's two words."""
-    by_checks: bool = False
+    by_checks: bool
     """Whether code alone checks the answers; an item passes if all its checks do."""
-    has_labels: bool = False
+    has_labels: bool
     """Whether every item has a label that its verdict must equal."""
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...]
     """The labels of a verdict, where they are not the grades of a rubric."""
 
-    def __new__(cls, name: str, **traits: object) -> Self:
-        """Return the kind of this name; ``traits`` are its fields."""
-        made = super().__new__(cls, name)
-        vars(made).update(traits)
-        return made
+    def __new__(
+        cls,
+        name: str,
+        *,
+        heading: str,
+        outcome_words: tuple[str, str],
+        silent: str = "",
+        keys: tuple[str, ...] = (),
+        choices: str = "",
+        answered: bool = True,
+        by_rubric: bool = False,
+        rated: bool = False,
+        words: bool = False,
+        by_checks: bool = False,
+        has_labels: bool = False,
+        fixed: tuple[str, ...] = (),
+    ) -> Self:
+        """Return the kind of this name."""
+        kind = super().__new__(cls, name)
+        kind.heading = heading
+        kind.outcome_words = outcome_words
+        kind.silent = silent
+        kind.keys = keys
+        kind.choices = choices
+        kind.answered = answered
+        kind.by_rubric = by_rubric
+        kind.rated = rated
+        kind.words = words
+        kind.by_checks = by_checks
+        kind.has_labels = has_labels
+        kind.fixed = fixed
+        return kind
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the name alone: there is one object of each kind in a process."""

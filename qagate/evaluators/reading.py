@@ -94,7 +94,10 @@ def parse_json(text: str) -> object:
     """
     depth = 0
     for token in _TOKEN.finditer(text):
-        depth += (token[0] in "[{") - (token[0] in "]}")
+        if token[0] in "[{":
+            depth += 1
+        elif token[0] in "]}":
+            depth -= 1
         if depth > MAX_JSON_DEPTH:
             where = f"at character {token.start() + 1}"
             raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels {where}")

@@ -212,7 +212,14 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
             raise settings.problem(
                 "user", f"place {{{name}}} is not known in an answer prompt"
             )
-    return Prompt(**_head(settings), system=system, user=user)
+    head = _head(settings)
+    return Prompt(
+        name=head.name,
+        language=head.language,
+        system=system,
+        user=user,
+        version=head.version,
+    )
 
 
 def load_rubric(path: Path) -> Rubric:
@@ -234,11 +241,14 @@ def load_rubric(path: Path) -> Rubric:
         )
         raise settings.problem(key="examples", what=what)
     rendered = {"examples": _examples(settings, protocol, labels)}
+    head = _head(settings)
     rubric = Rubric(
-        **_head(settings),  # type: ignore[arg-type]
-        protocol=protocol,
+        name=head.name,
+        language=head.language,
         system=fill(system, rendered),
         user=fill(user, rendered),
+        version=head.version,
+        protocol=protocol,
         labels=labels,
         passing=passing,
         parts=read_caps(settings),
@@ -289,15 +299,26 @@ def check_language(prompt: Prompt, language: str, where: str) -> None:
         )
 
 
-def _head(settings: Settings) -> dict[str, str]:
-    """Return name, language and full version: the file's own with a hash of its content."""
-    name, language, version = (settings.text(key) for key in _HEAD)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """How a file names itself."""
+
+    name: str
+    language: str
+    version: str
+    """Name, language, the file's own version and a hash of its content."""
+
+
+def _head(settings: Settings) -> _Head:
+    name = settings.text("name")
+    language = settings.text("language")
+    version = settings.text("version")
     if not _LANGUAGE.fullmatch(language):
         raise settings.problem(
             "language", f"want a code such as 'en' or 'bg', got {language!r}"
         )
     full = f"{name}.{language}@{version}#{digest(settings.values)[:12]}"
-    return {"name": name, "language": language, "version": full}
+    return _Head(name=name, language=language, version=full)
 
 
 def _messages(settings: Settings) -> tuple[str, str]:

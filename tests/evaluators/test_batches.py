@@ -19,6 +19,7 @@ from qagate.evaluators.batches.waves import BatchSettings, Wave, keep_wave, wave
 from qagate.evaluators.core import CallError, LedgerPlace, Reply, StoppedError
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
 from qagate.evaluators.models import connect
+from qagate.evaluators.models.spec import BatchLimits
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from qagate.evaluators.text import Key
 from tests.support.batch_server import BatchServer, batch_server
@@ -226,22 +227,30 @@ def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) ->
 
 
 @wires
-def test_the_most_that_a_batch_holds_splits_a_wave(
-    tmp_path: Path, provider: str
-) -> None:
-    """No more calls, or bytes, go into a batch than it may hold, and no call is left out."""
-    for limit, most in (("calls", 5), ("size", 999)):
-        with batch_server() as server:
-            runs = BatchRuns(tmp_path / limit, server, provider)
-            assert runs.run(TEXTS, batch={limit: most}).texts == ANSWERS
-            every = server.batches.values()
-            counts = server.sizes
-            sizes = [
-                sum(len(dumps(line)) for line in one.lines.values()) for one in every
-            ]
-            assert counts == [5, 5, 2] if limit == "calls" else max(sizes) <= most
-            assert len(counts) > 2
-            assert (sum(counts), server.repeats) == (len(TEXTS), 0)
+def test_the_most_calls_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
+    """No more calls go into a batch than it may hold, and no call is left out."""
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        assert runs.run(TEXTS, batch=BatchLimits(calls=5)).texts == ANSWERS
+        assert server.sizes == [5, 5, 2]
+        assert server.repeats == 0
+
+
+@wires
+def test_the_most_bytes_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
+    """No more bytes go into a batch than it may hold, and no call is left out."""
+    most = 999
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        assert runs.run(TEXTS, batch=BatchLimits(size=most)).texts == ANSWERS
+        sizes = [
+            sum(len(dumps(line)) for line in batch.lines.values())
+            for batch in server.batches.values()
+        ]
+        assert max(sizes) <= most
+        assert len(sizes) > 2
+        assert sum(server.sizes) == len(TEXTS)
+        assert server.repeats == 0
 
 
 @wires
@@ -522,7 +531,9 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
         return Answer(status=429, body=said) if waiting and name == "create" else None
 
     with batch_server(looks=12, step=step) as server:
-        done = BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 6})
+        done = BatchRuns(tmp_path, server, provider).run(
+            TEXTS, batch=BatchLimits(calls=6)
+        )
         assert (done.texts, done.stops, server.repeats) == (ANSWERS, {}, 0)
         assert [
             len(one.lines) for one in server.batches.values() if not one.refusal
@@ -545,7 +556,9 @@ def test_a_queue_that_empties_after_the_last_refusal_takes_the_rest(
         return Answer(status=429, body=said)
 
     with batch_server(looks=10**9, step=step) as server:
-        done = BatchRuns(tmp_path, server, "anthropic").run(TEXTS, batch={"calls": 6})
+        done = BatchRuns(tmp_path, server, "anthropic").run(
+            TEXTS, batch=BatchLimits(calls=6)
+        )
         assert (done.texts, done.stops, server.sizes) == (ANSWERS, {}, [6, 6])
 
 

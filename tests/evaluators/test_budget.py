@@ -18,7 +18,7 @@ from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_
 from qagate.evaluators.judges.lexical.judge import LexicalJudge
 from qagate.evaluators.judges.single import RubricJudge, spared
 from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.models.spec import Prices, Spec, parse
+from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse
 from qagate.evaluators.runtime.budget import (
     GENAI_PRICES,
     USUAL_OUTPUT,
@@ -363,7 +363,7 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
     # The user's own share wins, over prices given with it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
         named = replace(
-            parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices
+            parse("openai:gpt-4.1", {}), batch=BatchLimits(price=0.25), prices=prices
         )
         pricing = some(pricing_of(named, date(2026, 11, 1)))
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)

@@ -14,7 +14,7 @@ from collections.abc import (
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ssl import SSLContext
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
@@ -90,12 +90,14 @@ class Endpoint:
             url = url.update_query({key: str(value) for key, value in content.items()})
         else:
             data = encode_json(content)
-        sent: dict[str, Any] = {
-            "headers": self.headers,
-            "data": data,
-            "proxy": self.proxy,
-        }
-        exchange = self.session.request(self.method, url, allow_redirects=False, **sent)
+        exchange = self.session.request(
+            self.method,
+            url,
+            headers=self.headers,
+            data=data,
+            proxy=self.proxy,
+            allow_redirects=False,
+        )
         body = bytearray()
         async with exchange as response:
             # aiohttp decompresses part by part, so no part can be a bomb.
@@ -231,13 +233,17 @@ class ApiModel:
 
 def _hidden(reply: Reply, key: Key) -> Reply:
     """Return the reply without the key, which a server may echo: replies are kept and shown."""
-    calls = (
-        ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments))
-        for c in reply.calls
+    calls = tuple(
+        ToolCall(name=key.hide(call.name), arguments=key.hide(call.arguments))
+        for call in reply.calls
     )
-    names = ("text", "finish", "model")
-    said: dict[str, Any] = {name: key.hide(getattr(reply, name)) for name in names}
-    return replace(reply, calls=tuple(calls), **said)
+    return replace(
+        reply,
+        text=key.hide(reply.text),
+        calls=calls,
+        finish=key.hide(reply.finish),
+        model=key.hide(reply.model),
+    )
 
 
 def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from qagate.bundled import EVALUATORS
 from qagate.evaluators.core import UsageError
@@ -63,7 +62,7 @@ def _spec(top: Settings, name: str) -> Spec:
     entry.check_keys(KNOWN, required=("provider", "model"))
     provider = entry.one_of("provider", (*spec.PROVIDERS, PYTHON, HTTP))
     if provider == PYTHON:
-        return replace(spec.of_function(entry.text("model"), name), **_fields(entry))
+        return _with_optional_keys(entry, spec.of_function(entry.text("model"), name))
     base_url = entry.text("base_url") or None
     try:
         model = spec.build(
@@ -71,14 +70,16 @@ def _spec(top: Settings, name: str) -> Spec:
         )
     except UsageError as error:
         raise entry.problem("base_url" if base_url else "model", str(error)) from None
-    return _with_own_key(entry, replace(model, **_fields(entry)))
+    return _with_own_key(entry, _with_optional_keys(entry, model))
 
 
-def _fields(entry: Settings) -> dict[str, Any]:
-    given = {
-        key: read(entry, key) for key, read in FIELDS.items() if key in entry.values
-    }
-    return {"file": f"{entry.path}", **given}
+def _with_optional_keys(entry: Settings, model: Spec) -> Spec:
+    """Return the Spec with what the entry says besides provider and model."""
+    model = replace(model, file=str(entry.path))
+    for key, with_key in FIELDS.items():
+        if key in entry.values:
+            model = with_key(model, entry, key)
+    return model
 
 
 def _service(entry: Settings, name: str) -> Spec:
@@ -110,7 +111,7 @@ def _service(entry: Settings, name: str) -> Spec:
         answers_as=("*",),
         http=target,
     )
-    return _with_own_key(entry, replace(model, **_fields(entry)))
+    return _with_own_key(entry, _with_optional_keys(entry, model))
 
 
 def _body(entry: Settings) -> Mapping[str, object]:
@@ -175,23 +176,25 @@ def _names(entry: Settings, key: str) -> tuple[str, ...]:
 
 def _prices(entry: Settings, key: str) -> spec.Prices:
     part = entry.part(key)
-    needed, cached = ("input", "output"), ("cache_read", "cache_write")
-    part.check_keys((*needed, *cached), required=needed)
-    prices = {name: part.number(name, 0, math.inf) or 0.0 for name in needed}
-    read, write = (part.number(name, 0, math.inf) for name in cached)
-    return spec.Prices(**prices, cache_read=read, cache_write=write)
+    required = ("input", "output")
+    part.check_keys((*required, "cache_read", "cache_write"), required=required)
+    return spec.Prices(
+        input=part.number("input", 0, math.inf) or 0.0,
+        output=part.number("output", 0, math.inf) or 0.0,
+        cache_read=part.number("cache_read", 0, math.inf),
+        cache_write=part.number("cache_write", 0, math.inf),
+    )
 
 
-def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
+def _batch(entry: Settings, key: str) -> spec.BatchLimits:
     part = entry.part(key)
     part.check_keys(("calls", "megabytes", "price"))
     megabytes = part.number("megabytes", 0.001, math.inf)
-    limits = {
-        "calls": part.whole("calls", 1, math.inf),
-        "size": None if megabytes is None else int(1e6 * megabytes),
-        "price": part.number("price", 0, 1),
-    }
-    return {name: limit for name, limit in limits.items() if limit is not None}
+    return spec.BatchLimits(
+        calls=part.whole("calls", 1, math.inf),
+        size=None if megabytes is None else int(1e6 * megabytes),
+        price=part.number("price", 0, 1),
+    )
 
 
 def _parameters(entry: Settings, key: str) -> Mapping[str, object]:
@@ -239,24 +242,43 @@ def _query(entry: Settings, key: str) -> Mapping[str, str]:
     return {name: part.text(name) for name in part.values}
 
 
-FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
-    "api_key_env": _variable,
-    "parameters": _parameters,
-    "omit": _names,
-    "max_tokens_as": Settings.text,
-    "answers_as": _names,
-    "headers": _headers,
-    "query": _query,
-    "version": Settings.text,
-    "deadline": _seconds,
-    "item_deadline": _seconds,
-    **dict.fromkeys(
-        ("concurrency", "rpm", "tpm"), lambda one, key: one.whole(key, 1, math.inf)
+def _limit(entry: Settings, key: str) -> int | None:
+    return entry.whole(key, 1, math.inf)
+
+
+WithKey = Callable[[Spec, Settings, str], Spec]
+"""Returns the Spec with what an entry says under a key."""
+
+FIELDS: Mapping[str, WithKey] = {
+    "api_key_env": lambda model, entry, key: replace(
+        model, api_key_env=_variable(entry, key)
     ),
-    "prices": _prices,
-    "batch": _batch,
+    "parameters": lambda model, entry, key: replace(
+        model, parameters=_parameters(entry, key)
+    ),
+    "omit": lambda model, entry, key: replace(model, omit=_names(entry, key)),
+    "max_tokens_as": lambda model, entry, key: replace(
+        model, max_tokens_as=entry.text(key)
+    ),
+    "answers_as": lambda model, entry, key: replace(
+        model, answers_as=_names(entry, key)
+    ),
+    "headers": lambda model, entry, key: replace(model, headers=_headers(entry, key)),
+    "query": lambda model, entry, key: replace(model, query=_query(entry, key)),
+    "version": lambda model, entry, key: replace(model, version=entry.text(key)),
+    "deadline": lambda model, entry, key: replace(model, deadline=_seconds(entry, key)),
+    "item_deadline": lambda model, entry, key: replace(
+        model, item_deadline=_seconds(entry, key)
+    ),
+    "concurrency": lambda model, entry, key: replace(
+        model, concurrency=_limit(entry, key)
+    ),
+    "rpm": lambda model, entry, key: replace(model, rpm=_limit(entry, key)),
+    "tpm": lambda model, entry, key: replace(model, tpm=_limit(entry, key)),
+    "prices": lambda model, entry, key: replace(model, prices=_prices(entry, key)),
+    "batch": lambda model, entry, key: replace(model, batch=_batch(entry, key)),
 }
-"""How each optional key of an entry becomes the Spec's field of that name."""
+"""How each optional key of an entry changes its Spec."""
 KNOWN = ("provider", "model", "base_url", *FIELDS)
 _OF_HTTP = ("provider", "url", "method", "body", "answer", "tokens", "cost")
 _NOT_HTTP = ("parameters", "omit", "max_tokens_as", "answers_as")

@@ -32,7 +32,10 @@ NETWORK: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 )
 """Network exceptions with their kind and words; the first match counts."""
 
-STATUSES: Mapping[int, tuple[type[CallError], str]] = {
+SortAndKind = tuple[type[CallError], str]
+"""Which CallError it is, and its kind."""
+
+STATUSES: Mapping[int, SortAndKind] = {
     401: (FatalError, "auth"),
     402: (FatalError, "quota"),
     403: (FatalError, "auth"),
@@ -48,12 +51,6 @@ STATUSES: Mapping[int, tuple[type[CallError], str]] = {
     503: (TransientError, "overloaded"),
     529: (TransientError, "overloaded"),
 }
-OTHERS: tuple[tuple[type[CallError], str], ...] = (
-    (FatalError, "redirect"),
-    (RefusedError, "bad_request"),
-    (TransientError, "server"),
-)
-"""The rest: below 400, below 500, and above."""
 ADVICE: Mapping[str, str] = {
     "auth": "check the API key and its rights",
     "quota": "the account's credit or quota is used up",
@@ -82,9 +79,7 @@ CONTEXT = re.compile(
     r"|too many (?:input )?tokens",
     re.IGNORECASE,
 )
-BY_WORDS: tuple[
-    tuple[tuple[int, ...], re.Pattern[str], tuple[type[CallError], str]], ...
-] = (
+BY_WORDS: tuple[tuple[tuple[int, ...], re.Pattern[str], SortAndKind], ...] = (
     ((400, 403, 429), QUOTA, (FatalError, "quota")),
     ((400, 403, 422), FILTERED, (RefusedError, "filtered")),
     ((400, 413, 422), CONTEXT, (RefusedError, "context_length")),
@@ -93,7 +88,7 @@ BY_WORDS: tuple[
 )
 """Statuses with words that say more than the status; the first match counts."""
 ERROR_BODY = TransientError, "error_body"
-BY_WORDS_ALONE: tuple[tuple[re.Pattern[str], tuple[type[CallError], str]], ...] = (
+BY_WORDS_ALONE: tuple[tuple[re.Pattern[str], SortAndKind], ...] = (
     (QUOTA, (FatalError, "quota")),
     (CONTEXT, (RefusedError, "context_length")),
     (OVERLOADED, (TransientError, "overloaded")),
@@ -144,15 +139,24 @@ def of_exception(error: Exception) -> CallError:
 
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Return the CallError for a response with another status than 2xx."""
-    said, words = message_of(body)
-    by_words = (
-        found for all_, by, found in BY_WORDS if status in all_ and by.search(words)
-    )
-    sort, kind = next(
-        by_words, STATUSES.get(status) or OTHERS[(status >= 400) + (status >= 500)]
-    )
+    message, words = message_of(body)
+    sort, kind = _sort_and_kind(status, words)
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
-    return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
+    return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {message}", headers)
+
+
+def _sort_and_kind(status: int, words: str) -> SortAndKind:
+    """Return what a status means; the words of the body may say it more exactly."""
+    for statuses, pattern, sort_and_kind in BY_WORDS:
+        if status in statuses and pattern.search(words):
+            return sort_and_kind
+    if status in STATUSES:
+        return STATUSES[status]
+    if status < 400:
+        return FatalError, "redirect"
+    if status < 500:
+        return RefusedError, "bad_request"
+    return TransientError, "server"
 
 
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:

@@ -138,17 +138,20 @@ def _write(
         )
     case = request.case or AskedCase()
     values = {
-        **{name: getattr(case, name) for name in OF_CASE},
-        "prompt": "\n\n".join(one.content for one in request.messages),
+        "question": case.question,
+        "context": case.context,
+        "language": case.language,
+        "metadata": case.metadata,
+        "prompt": "\n\n".join(message.content for message in request.messages),
         "messages": [
-            {"role": one.role, "content": one.content} for one in request.messages
+            {"role": message.role, "content": message.content}
+            for message in request.messages
         ],
     }
     filled = {key: _filled(value, values) for key, value in target.body.items()}
-    is_query = target.method == "GET"
-    return (
-        {key: as_text(value) for key, value in filled.items()} if is_query else filled
-    )
+    if target.method == "GET":
+        return {key: as_text(value) for key, value in filled.items()}
+    return filled
 
 
 def _filled(template: object, values: Mapping[str, Any]) -> Any:

@@ -11,7 +11,6 @@ from io import StringIO
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from qagate.evaluators.core import Limits, UsageError
@@ -58,6 +57,18 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchLimits:
+    """What a models file says about batches; None where it leaves that to the provider."""
+
+    calls: int | None = None
+    """The most calls in one batch."""
+    size: int | None = None
+    """The most bytes in one batch."""
+    price: float | None = None
+    """A call's price as a share of its price outside a batch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """One model, without its key."""
 
@@ -100,16 +111,24 @@ class Spec:
     prices: Prices | None = None
     file: str = field(default="", compare=False)
     """The models file that holds it; empty without one."""
-    batch: Mapping[str, Any] = field(default_factory=dict)
-    """Overrides the provider's batch limits, by the names of Batching's fields."""
+    batch: BatchLimits = BatchLimits()
+    """Overrides the provider's batch limits."""
 
     @property
     def batching(self) -> Batching | None:
         """How its calls go in batches; None if its API has none or it has an address of its own."""
         if self.function or self.headers or self.query:
             return None
-        known = self.adapter.batching
-        return known and replace(known, **self.batch)
+        batching = self.adapter.batching
+        if batching is None:
+            return None
+        if self.batch.calls is not None:
+            batching = replace(batching, calls=self.batch.calls)
+        if self.batch.size is not None:
+            batching = replace(batching, size=self.batch.size)
+        if self.batch.price is not None:
+            batching = replace(batching, price=self.batch.price)
+        return batching
 
     @property
     def is_loopback(self) -> bool:

@@ -25,15 +25,6 @@ MAX_EXPRESSION = 300
 LONGEST = 400
 """Characters. A longer answer that holds a letter says something."""
 
-_KINDS = (
-    "markers",
-    "colon_markers",
-    "leads",
-    "copulas",
-    "fillers",
-    "fields",
-    "empty_answers",
-)
 _LOOK_ALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABESIJKMHOPCTXABEZHIKMNOPTYX"
 )
@@ -123,28 +114,34 @@ class Lexicon:
         if label := self.exact.get(text.strip().casefold()):
             return Expression(label, marked=False)
         words = Words(text)
-        start = index = self._skip_markers(words)
-        grades, hints = set[str](), set[str]()
+        start = self._skip_markers(words)
+        index = start
+        grades: set[str] = set()
+        hints: set[str] = set()
         while index < len(words.found):
             word = words.found[index][0]
-            if count := words.phrase(index, self.labels):
-                grades.add(self.labels[words.key(index, count)])
+            label_length = words.phrase(index, self.labels)
+            if label_length:
+                grades.add(self.labels[words.key(index, label_length)])
+                index += label_length
             elif word in self.hints:
                 hints.add(self.hints[word])
+                index += 1
             elif word in self.letters:
                 grades.add(self.letters[word])
+                index += 1
             else:
                 return None
-            index += count or 1
         if index == start or not all(map(_is_plain, words.gaps[:index])):
             return None
         tail = words.gaps[index].rstrip("!")  # "A-" and "A/" are other labels
         if not _is_plain(tail) or tail.startswith(("-", "/", "=", "→")):
             return None
-        every = grades | hints
-        return Expression(
-            every.pop() if grades and len(every) == 1 else None, marked=start > 0
-        )
+        is_marked = start > 0
+        named = grades | hints
+        if not grades or len(named) > 1:
+            return Expression(None, marked=is_marked)
+        return Expression(named.pop(), marked=is_marked)
 
     def _skip_markers(self, words: Words) -> int:
         """Return the index of the first word behind ``Therefore, my grade is``; 0 for no marker."""
@@ -185,23 +182,32 @@ class Lexicon:
         words = Words(text)
         index = 0
         while index < len(words.found):
-            count = words.phrase(index, self.labels)
-            word, after = words.found[index][0], words.gaps[index + (count or 1)]
-            if count:
-                named = self.labels[words.key(index, count)]
-                last = words.found[index + count - 1][0]
-                meant = strict or last.isupper() or not after.isspace() or "\n" in after
+            label_length = words.phrase(index, self.labels)
+            if label_length:
+                named = self.labels[words.key(index, label_length)]
+                last = words.found[index + label_length - 1][0]
+                after = words.gaps[index + label_length]
+                if named != grade and (
+                    strict or last.isupper() or not after.isspace() or "\n" in after
+                ):
+                    return True
+                index += label_length
             else:
-                named = self.letters.get(word, grade)
-                opens = not index or any(end in words.gaps[index] for end in ".!?:\n")
-                article = (
-                    opens and after == " " and not words.phrase(index + 1, self.copulas)
-                )
-                meant = word.isupper() and not article
-            if named != grade and meant:
-                return True
-            index += count or 1
+                named = self.letters.get(words.found[index][0], grade)
+                if named != grade and self._is_capital_label(words, index):
+                    return True
+                index += 1
         return False
+
+    def _is_capital_label(self, words: Words, index: int) -> bool:
+        """Return whether a letter is a label: a capital, and no article that opens a sentence."""
+        if not words.found[index][0].isupper():
+            return False
+        opens = index == 0 or any(end in words.gaps[index] for end in ".!?:\n")
+        space_follows = words.gaps[index + 1] == " "
+        return not (
+            opens and space_follows and not words.phrase(index + 1, self.copulas)
+        )
 
 
 def _is_plain(gap: str) -> bool:
@@ -221,27 +227,48 @@ def lexicon(labels: tuple[str, ...] = GRADES) -> Lexicon:
         words for key, words in data.items() if key not in ("letters", "hints")
     ]
     keys = Counter(map(folded, labels))
-    names, letters, hints = (dict[str, list[str]]() for _ in range(3))
+    names: dict[str, list[str]] = {}
+    letters: dict[str, list[str]] = {}
+    hints: dict[str, list[str]] = {}
     for place, label in enumerate(labels):
-        letter, grade = ascii_uppercase[place], "".join(GRADES[place : place + 1])
-        alone = (
-            [label] if keys[folded(label)] == 1 else []
-        )  # others differ from it in signs only
-        names[label] = _words(languages, label) if label in GRADES else alone
-        own = [letter, letter.lower()]
-        letters[label] = data["letters"].get(grade, []) if grade else own
-        hints[label] = data["hints"].get(label, []) if label == grade else []
+        if label in GRADES:
+            names[label] = _words(languages, label)
+        elif keys[folded(label)] == 1:
+            names[label] = [label]
+        else:  # another label differs from it in signs only
+            names[label] = []
+        if place < len(GRADES):
+            letters[label] = data["letters"].get(GRADES[place], [])
+        else:
+            letter = ascii_uppercase[place]
+            letters[label] = [letter, letter.lower()]
+        hints[label] = []
+        if place < len(GRADES) and label == GRADES[place]:
+            hints[label] = data["hints"].get(label, [])
+
+    def folded_words(kind: str) -> frozenset[str]:
+        return frozenset(map(folded, _words(languages, kind)))
+
     return Lexicon(
         exact={label.casefold(): label for label in labels},
         labels=_by_label(names, folded),
         letters=_by_label(letters, str),
         hints=_by_label(hints, str),
-        **{kind: frozenset(map(folded, _words(languages, kind))) for kind in _KINDS},
+        markers=folded_words("markers"),
+        colon_markers=folded_words("colon_markers"),
+        leads=folded_words("leads"),
+        copulas=folded_words("copulas"),
+        fillers=folded_words("fillers"),
+        fields=folded_words("fields"),
+        empty_answers=folded_words("empty_answers"),
     )
 
 
 def _words(languages: Iterable[Mapping[str, list[str]]], kind: str) -> list[str]:
-    return [word for one in languages for word in one.get(kind, [])]
+    words: list[str] = []
+    for words_by_kind in languages:
+        words += words_by_kind.get(kind, [])
+    return words
 
 
 def _by_label(

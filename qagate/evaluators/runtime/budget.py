@@ -29,7 +29,6 @@ from qagate.evaluators.text import Document
 
 PER = 1_000_000  # prices are per million tokens
 GENAI_PRICES = "genai-prices"
-_PRICED = ("input", "output", "cache_read", "cache_write")
 IN_BATCHES: Mapping[str, str] = MappingProxyType({"processing": "batch"})
 BUDGET = "budget"
 BATCH = "batch"
@@ -123,13 +122,14 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
         return None
     if spec.batching is None:
         return Pricing(steps=steps, source=source)
-    own = spec.prices is not None or "price" in spec.batch
-    known = () if own else _published(spec, on, IN_BATCHES)
-    # Published for some models only.
-    known, share = (
-        (known, 1.0) if known not in ((), steps) else (steps, spec.batching.price)
-    )
-    batch = Pricing(steps=known, source=f"{source}, in batches", share=share)
+    batch_steps: tuple[PriceTier, ...] = ()
+    if spec.prices is None and spec.batch.price is None:
+        batch_steps = _published(spec, on, IN_BATCHES)
+    share = 1.0
+    if batch_steps in ((), steps):  # published for some models only
+        batch_steps = steps
+        share = spec.batching.price
+    batch = Pricing(steps=batch_steps, source=f"{source}, in batches", share=share)
     return Pricing(steps=steps, source=source, batch=batch)
 
 
@@ -160,31 +160,40 @@ def _published(
         ).model_price
     except LookupError:
         return ()
-    values = vars(found)
-    ways = {name: values.get(f"{name}_mtok") for name in _PRICED}
+    published = vars(found)  # any price may be missing
+    input_price = published.get("input_mtok")
+    output_price = published.get("output_mtok")
     # A price for each request, or none for text, is not one that tokens can be counted at.
-    if None in (ways["input"], ways["output"]) or values.get("requests_kcount"):
+    if input_price is None or output_price is None or published.get("requests_kcount"):
         return ()
-    return _steps(ways)
-
-
-def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
-    known = {name: price for name, price in ways.items() if price is not None}
-    tiers = (tier for price in known.values() for tier in getattr(price, "tiers", ()))
-
-    def at(price: object, start: int) -> float:
-        below = [
-            tier.price for tier in getattr(price, "tiers", ()) if tier.start <= start
-        ]
-        return float(str(below[-1] if below else getattr(price, "base", price)))
-
+    read_price = published.get("cache_read_mtok")
+    write_price = published.get("cache_write_mtok")
+    starts = {0}
+    for price in (input_price, output_price, read_price, write_price):
+        starts.update(tier.start for tier in getattr(price, "tiers", ()))
     return tuple(
         PriceTier(
             above=start,
-            prices=Prices(**{name: at(known[name], start) for name in known}),
+            prices=Prices(
+                input=_price_at(start, input_price),
+                output=_price_at(start, output_price),
+                cache_read=None if read_price is None else _price_at(start, read_price),
+                cache_write=(
+                    None if write_price is None else _price_at(start, write_price)
+                ),
+            ),
         )
-        for start in sorted({0, *(tier.start for tier in tiers)})
+        for start in sorted(starts)
     )
+
+
+def _price_at(start: int, price: object) -> float:
+    """Return a price of genai-prices, a number or one with tiers, from so many tokens on."""
+    reached = getattr(price, "base", price)
+    for tier in getattr(price, "tiers", ()):
+        if tier.start <= start:
+            reached = tier.price
+    return float(str(reached))
 
 
 def pricer(catalogue: Mapping[str, Spec], on: date) -> Price:
@@ -290,7 +299,8 @@ class Budget:
         A reply that names no tokens is booked at what was set aside.
         """
         self._held = max(0.0, self._held - reserved)
-        self._in_flight -= reserved > 0.0
+        if reserved > 0.0:
+            self._in_flight -= 1
         if reply is not None:
             cost = self._models[spec][1].of(reply)
             paid = reserved if cost is None else cost

@@ -167,8 +167,10 @@ class Sender:
                 return await self._try(call)
             except TransientError as error:
                 failure = error
-            call.refused += call.server_is_to_blame
-            call.failures[failure.kind] += not call.server_is_to_blame
+            if call.server_is_to_blame:
+                call.refused += 1
+            else:
+                call.failures[failure.kind] += 1
             tries = call.refused + call.failures.total()
             if self._settings.retry.is_last(failure, call.failures):
                 if tries > 1:

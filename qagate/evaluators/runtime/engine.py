@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from qagate.evaluators import core
 from qagate.evaluators.answer_checks import MetricSpec
@@ -18,9 +18,15 @@ from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.runtime.limits import BAD_REQUEST
 from qagate.evaluators.runtime.outcomes import (
     BEAT_SECONDS,
+    Ended,
+    Instruction,
+    Lead,
     OutcomeStore,
     OutcomeWriter,
+    Refuse,
+    Select,
     Status,
+    Want,
 )
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.text import mask, one_line, travelling
@@ -399,22 +405,21 @@ class Job:
                 f"the engine failed: {type(error).__name__}: {error}"
             ) from None
 
-    def messages(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
-        """Return what a running engine may be told, by the names of EngineHandle's methods."""
-
-        def refuse(why: str) -> None:
-            engine.failure = engine.failure or why
-            self.schedule.close()
-
-        def select(keys: Sequence[str], untested: int) -> None:
-            if engine.stopping:
-                engine.stopping.select(keys)
-            self.schedule.select(keys, untested)
-
-        return {
-            **{
-                name: getattr(self.schedule, name) for name in ("lead", "want", "ended")
-            },
-            "select": select,
-            "refuse": refuse,
-        }
+    def obey(self, engine: Engine, instruction: Instruction) -> None:
+        """Do what the running engine is told. Call it from the engine's own loop."""
+        match instruction:
+            case Lead():
+                self.schedule.lead(instruction.count)
+            case Select():
+                if engine.stopping:
+                    engine.stopping.select(instruction.keys)
+                self.schedule.select(instruction.keys, instruction.untested)
+            case Want():
+                self.schedule.want(instruction.key)
+            case Ended():
+                self.schedule.ended(instruction.count)
+            case Refuse():
+                engine.failure = engine.failure or instruction.why
+                self.schedule.close()
+            case _:
+                assert_never(instruction)

@@ -205,6 +205,46 @@ class Status:
     """Seconds until the run's time is used up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Work on up to ``count`` items before it is known which items have a test."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Work on these items; the first ``untested`` of them have no test."""
+
+    keys: Sequence[str]
+    untested: int
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """Put an item first: its test is waiting."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Count so many more tests as over."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Ask nothing more and let no test wait; ``why`` is the engine's failure."""
+
+    why: str
+
+
+Instruction = Lead | Select | Want | Ended | Refuse
+"""What a running engine may be told. ``Job.obey`` does it."""
+
+
 class EngineHandle(ABC):
     """The engine as pytest's side sees it, in a thread or in a process."""
 
@@ -232,32 +272,32 @@ class EngineHandle(ABC):
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
 
     @abstractmethod
-    def tell(self, message: str, *values: object) -> None:
-        """Pass a message on; an engine that is over ignores it."""
+    def tell(self, instruction: Instruction) -> None:
+        """Pass an instruction on; an engine that is over ignores it."""
 
     def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
         """Return once everything is loaded, if that can go on undisturbed meanwhile."""
 
     def lead(self, count: int) -> None:
         """Work on up to ``count`` items before it is known which items have a test."""
-        self.tell("lead", count)
+        self.tell(Lead(count))
 
     def select(self, keys: Sequence[str], untested: int = 0) -> None:
         """Work on these items; the first ``untested`` of them have no test."""
-        self.tell("select", keys, untested)
+        self.tell(Select(keys, untested))
 
     def want(self, key: str) -> None:
         """Put an item first: its test is waiting."""
         if key not in self.arrivals.outcomes:
-            self.tell("want", key)
+            self.tell(Want(key))
 
     def ended(self) -> None:
         """Count one more test as over."""
         self._ended += 1
         if self._ended >= ENDED_AT_ONCE:
-            self.tell("ended", self._ended)
+            self.tell(Ended(self._ended))
             self._ended = 0
 
     def refuse(self, why: str) -> None:
         """Ask nothing more and let no test wait; ``why`` is the engine's failure."""
-        self.tell("refuse", why)
+        self.tell(Refuse(why))

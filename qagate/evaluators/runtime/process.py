@@ -15,11 +15,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any, Literal
 
 from qagate.evaluators.core import Outcome, UsageError
 from qagate.evaluators.runtime import outcomes
@@ -28,6 +29,7 @@ from qagate.evaluators.runtime.outcomes import (
     GRACE_SECONDS,
     SILENCE_SECONDS,
     EngineHandle,
+    Instruction,
     Status,
 )
 from qagate.evaluators.text import Key
@@ -43,6 +45,8 @@ WAITS = 28  # short ones, in place of one as long as SILENT_SECONDS
 LATE_SECONDS = 1.5  # how long after the run's time is used up a silent engine is ended
 TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
 COLLECT_AT = 20_000  # new objects, not 700: garbage collection took an eighth of the engine's time
+Notice = Literal["made", "problem", "ready", "post", "status", "beat", "work", "end"]
+"""What the engine's process says, each with one value."""
 TASKS = Path(
     "/proc/self/task"
 )  # Linux lists a process's threads there, those of C code too
@@ -121,6 +125,13 @@ def _signals_held() -> Iterator[None]:
         signal.raise_signal(got)
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Start no item and no call, and end after ``grace`` seconds."""
+
+    grace: float
+
+
 class EngineProcess(EngineHandle):
     """An engine in a forked process; one without a job does ``load`` until it is given one."""
 
@@ -142,14 +153,14 @@ class EngineProcess(EngineHandle):
         self._writer = threading.Thread(
             target=self._write, name="qa-engine-writer", daemon=True
         )
-        self._outbox: SimpleQueue[tuple[object, ...] | None] = SimpleQueue()
-        self._received: Mapping[str, Callable[..., None]] = {
+        self._outbox: SimpleQueue[Instruction | Stop | None] = SimpleQueue()
+        self._received: Mapping[Notice, Callable[[Any], None]] = {
             "post": self.arrivals.post,
             "status": self._note,
             "beat": lambda _: self.arrivals.beat(),
             "end": self.arrivals.end,
             "ready": lambda _: self._ready.set(),
-            "work": lambda said: self._note_work(*said),
+            "work": lambda key_and_left: self._note_work(*key_and_left),
         }
         self._at_work: dict[str, None] = {}
         self._was_silent = False
@@ -206,16 +217,16 @@ class EngineProcess(EngineHandle):
         """Return once everything is loaded, so that tests take no processor time from that."""
         self._ready.wait(READY_SECONDS)
 
-    def tell(self, message: str, *values: object) -> None:
-        """Pass a message on to the engine."""
+    def tell(self, instruction: Instruction) -> None:
+        """Pass an instruction on to the engine."""
         # By a thread: an interrupt in the middle of a message would garble every later one.
-        self._outbox.put((message, *values))
+        self._outbox.put(instruction)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
         if self._thread.ident is None:
             return
-        self.tell("stop", grace)
+        self._outbox.put(Stop(grace))
         self._thread.join(grace + TAIL_SECONDS)
         if self._thread.is_alive():
             self.arrivals.end("the run was stopped")
@@ -294,7 +305,6 @@ class EngineThread(EngineHandle):
         super().__init__(self._run, "qa-engine")
         self._job = job
         self._engine = job.engine(self.arrivals)
-        self._messages = job.messages(self._engine)
         self._is_open = True
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
@@ -308,12 +318,11 @@ class EngineThread(EngineHandle):
         """Begin."""
         self._thread.start()
 
-    def tell(self, message: str, *values: object) -> None:
-        """Pass a message on to the engine."""
-        with contextlib.suppress(
-            RuntimeError
-        ):  # the loop is closed: everything is done
-            self._loop.call_soon_threadsafe(self._messages[message], *values)
+    def tell(self, instruction: Instruction) -> None:
+        """Pass an instruction on to the engine."""
+        # A loop that is closed has done everything.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._job.obey, self._engine, instruction)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
@@ -351,10 +360,10 @@ class PipeWriter(outcomes.OutcomeWriter):
         self.connection = connection
         self._lock = threading.Lock()  # a thread of its own sends the heartbeat
 
-    def send(self, message: str, value: object = None) -> None:
+    def send(self, notice: Notice, value: object = None) -> None:
         """Send one message."""
         with self._lock, contextlib.suppress(OSError):
-            self.connection.send((message, value))
+            self.connection.send((notice, value))
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Send outcomes."""
@@ -458,13 +467,15 @@ async def _run(
     def listen() -> None:
         try:
             while pipe.poll():
-                message, *values = pipe.recv()
-                messages[message](*values)
+                instruction: Instruction | Stop = pipe.recv()
+                if isinstance(instruction, Stop):
+                    stop(instruction.grace)
+                else:
+                    job.obey(engine, instruction)
         except Exception:  # noqa: BLE001  # pytest's process is gone, or cannot be understood
             loop.remove_reader(pipe.fileno())
             stop()
 
-    messages = {**job.messages(engine), "stop": stop}
     loop.add_reader(pipe.fileno(), listen)
     loop.add_signal_handler(signal.SIGTERM, stop)
     telling = asyncio.create_task(_keep_telling(engine, writer))

@@ -205,7 +205,8 @@ class Pace:
         # Where no pause has helped, the server may count by windows: a new one begins with these.
         at_once = min(WINDOW_BURST, granted) if untried and rate < 1 else 1
         self.bucket = TokenBucket(rate, BURST_S, max(1, at_once))
-        self._refusals += not untried
+        if not untried:
+            self._refusals += 1
         self._was_down = untried
         self._share = SHARE_AT_FIRST
         self._before = granted, since
@@ -361,7 +362,8 @@ class ServerState:
             if kind == OVERLOADED and self._opened_at is None:
                 self._cut(OVERLOAD_CUT, started, now)
             self._failures += 1
-            self._failed_calls += kind in (OVERLOADED, UNREACHABLE) or not again
+            if kind in (OVERLOADED, UNREACHABLE) or not again:
+                self._failed_calls += 1
             # With one call in flight only one more can fail.
             calls = min(CALLS_TO_OPEN, self._maximum + 1)
             many = self._failures >= FAILURES_TO_OPEN and self._failed_calls >= calls
@@ -380,7 +382,8 @@ class ServerState:
             if not self._refusals:
                 self._cut(RATE_CUT, started, now)
             self._pause(seconds, now, now - since)
-            self._refusals += self._pace.refuse(started, now, self._resume)
+            if self._pace.refuse(started, now, self._resume):
+                self._refusals += 1
         self._give_up_if_silent(error, now - since)
 
     def _cut(self, factor: float, started: float, now: float) -> None:

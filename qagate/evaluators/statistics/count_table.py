@@ -111,9 +111,13 @@ def f_score(table: CountTable) -> Parts:
 
 def mean_score(table: CountTable) -> Parts:
     """Return the mean of the rubric's scores; undefined if a grade in use has no score."""
+    import numpy as np
+
     points = table.sum(worth * table.of(grade) for grade, worth in table.scores.items())
-    unscored = table.sum(table.of(g) for g in table.outcomes if g not in table.scores)
-    return points, table.total * (unscored == 0)
+    unscored = table.sum(
+        table.of(outcome) for outcome in table.outcomes if outcome not in table.scores
+    )
+    return points, np.where(unscored == 0, table.total, 0.0)
 
 
 def mean_rating(table: CountTable) -> Parts:

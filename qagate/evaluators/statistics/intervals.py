@@ -326,12 +326,18 @@ class Estimate:
         may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval, ``bare`` without
         one, ``undefined`` without a value.
         """
-        defined = full if self.interval else bare
-        form = undefined if self.value is None else defined
-        small = self.value is not None and 0 < abs(self.value) < 0.01
-        shown = (number(one, small=small) for one in (self.value, self.low, self.high))
-        return form.format(
-            **dict(zip(("value", "low", "high"), shown, strict=True)), n=self.n
+        if self.value is None:
+            template = undefined
+        elif self.interval is None:
+            template = bare
+        else:
+            template = full
+        is_small = self.value is not None and 0 < abs(self.value) < 0.01
+        return template.format(
+            value=number(self.value, small=is_small),
+            low=number(self.low, small=is_small),
+            high=number(self.high, small=is_small),
+            n=self.n,
         )
 
 

@@ -290,7 +290,9 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
     granted = (word for end in ends for word in words[end : end + _ROOM])
     if any(word.isdecimal() or word in answer.capitals for word in granted):
         return not answer.asks("alternatives")
-    first = match.start - known.any_of("function", words[match.start - 1 : match.start])
+    first = match.start
+    if known.any_of("function", words[match.start - 1 : match.start]):
+        first -= 1
     around = words[max(0, first - 1) : match.start] + words[match.end : match.end + 1]
     rivals = sum(_rivals(match, answer, step) for step in (-1, +1))
     if not rivals or known.any_of("alternatives", around):
@@ -304,27 +306,35 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
 
 def _rivals(match: Match, answer: Answer, step: int) -> int:
     """Return how many words, next to a name or number names and numbers, are listed with it."""
-    words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    gold = {word for one in answer.forms for word in one.content}
-    links, mine = (
-        known.words["joiners"] | known.words["alternatives"],
-        set(answer.own_words),
-    )
+    words, tables = answer.text.words, answer.tables
+    gold_words = {word for form in answer.forms for word in form.content}
+    joining_words = tables.words["joiners"] | tables.words["alternatives"]
+    words_of_answer = set(answer.own_words)
     form = match.form
-    telling = form.quantity or form.date or (form.named and not form.listed)
-    place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
-    while 0 <= place < len(words) and words[place] not in gold:
-        word, gap = words[place], gaps[place + (step < 0)]
-        joins = word in links
-        again = (
-            telling and known.any_of("function", [word]) and words[place - 1] in links
+    is_telling = form.quantity or form.date or (form.named and not form.listed)
+    place = match.end if step > 0 else match.start - 1
+    rivals = 0
+    is_separated = False
+    while 0 <= place < len(words) and words[place] not in gold_words:
+        word = words[place]
+        # The gap on the side of the match: gaps[i] is before word i.
+        gap = answer.text.gaps[place if step > 0 else place + 1]
+        joins = word in joining_words
+        if joins or any(sign in gap for sign in ",;/|\n•"):
+            is_separated = True
+        is_rival = word in words_of_answer and (
+            word in answer.capitals or word.isdecimal() or not is_telling
         )
-        separated = separated or joins or any(sign in gap for sign in ",;/|\n•")
-        own = word in mine and (
-            word in answer.capitals or word.isdecimal() or not telling
+        # "and the", "or a": the word that joins stands before it.
+        follows_joiner = (
+            is_telling
+            and tables.any_of("function", [word])
+            and words[place - 1] in joining_words
         )
-        if not again and (not separated or "." in gap or not (own or joins)):
+        is_listed = is_separated and "." not in gap and (is_rival or joins)
+        if not is_listed and not follows_joiner:
             break
-        found += own
+        if is_rival:
+            rivals += 1
         place += step
-    return found
+    return rivals

@@ -184,19 +184,23 @@ def _tail(
     if text.gaps[end].strip()[:1] == "%":
         return factor, PERCENT, end
     while end < len(text.words):
-        word, gap = text.words[end], text.gaps[end].strip()
+        word = text.words[end]
+        gap = text.gaps[end].strip()
+        if gap == "°" and word in _DEGREES:
+            return factor, _DEGREES[word], end + 1
         if gap == "°":
-            return factor, _DEGREES.get(word, ""), end + (word in _DEGREES)
+            return factor, "", end
         if gap and gap not in DASHES and not (gap == "." and factor > 1):
             break
-        scale = (
-            tables.scales.get(word)
-            if len(word) > 1 or not text.gaps[end] or money
-            else None
-        )
-        if not scale or (word in tables.units and not money):
+        if len(word) == 1 and text.gaps[end] and not money:
+            break  # a single letter is a scale only where it is glued on, or of money
+        if word in tables.units and not money:
             break
-        factor, end = factor * scale, end + 1
+        scale = tables.scales.get(word)
+        if not scale:
+            break
+        factor *= scale
+        end += 1
     for last in range(min(end + _UNIT, len(text.words)), end, -1):
         unit = tables.units.get(" ".join(text.words[end:last]))
         if unit and text.gaps[end].strip() in DASHES | {"", "."}:
