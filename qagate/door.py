@@ -12,7 +12,7 @@ import argparse
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -31,11 +31,11 @@ _SKIPPED = frozenset(
 MAX_FOLDERS = 1_000
 """How many folders are searched for a data set before the search is given up."""
 PREFIX_SETTING = "qagate_prefix"
-PREFIX_HELP = "declare qagate's options as --qa-NAME only"
+PREFIX_HELP = "give qagate's options no other names than --qa-NAME"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the one setting that a project needs whose options have the names of ours."""
+    """Declare the setting for a project that has options with names of ours."""
     parser.addini(PREFIX_SETTING, PREFIX_HELP, type="bool", default=False)
 
 
@@ -43,16 +43,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser
 ) -> Generator[None]:
-    """Load the plugin after all others; say in one line which option two of them declare."""
+    """Load the plugin if this run needs it. Raises UsageError for a clash of option names."""
     manager = early_config.pluginmanager
-    is_named = "qagate" in early_config.known_args_namespace.plugins
     has_dataset = _has_dataset(_searched_paths(early_config))
-    with _clash_in_one_line():
-        if is_named or has_dataset:
+    is_named = "qagate" in early_config.known_args_namespace.plugins
+    try:
+        if has_dataset or is_named:
             manager.import_plugin(PLUGIN)
         yield
         if manager.has_plugin(PLUGIN):
-            parser.parse_known_args([])  # pytest 9.0 finds a clash only now
+            # pytest 9.0 compares the names of options only when it parses some.
+            parser.parse_known_args([])
+    except argparse.ArgumentError as error:
+        raise pytest.UsageError(
+            f"{error}: qagate has an option of that name, and so has a conftest.py or another "
+            f"plugin; put {PREFIX_SETTING} = true into pytest's settings, and write qagate's "
+            "options as --qa-NAME"
+        ) from None
 
 
 def pytest_collection_modifyitems(
@@ -103,18 +110,19 @@ def _searched_paths(config: pytest.Config) -> list[Path]:
 
 
 def _has_dataset(paths: Iterable[Path]) -> bool:
-    folders_left = MAX_FOLDERS
+    """Return whether one of the first folders of these paths holds a data set of ours."""
+    return any(map(_declares, islice(_folders(paths), MAX_FOLDERS)))
+
+
+def _folders(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the folders that hold a data set's files: next to a file, and under a folder."""
     for path in paths:
-        if path.is_file() and _declares(path.parent):
-            return True
+        if path.is_file():
+            yield path.parent
+            continue
         for folder, names, _ in os.walk(path):
-            if _declares(Path(folder)):
-                return True
-            folders_left -= 1
-            if folders_left == 0:
-                return False
-            names[:] = sorted(name for name in names if _is_searched(name))
-    return False
+            yield Path(folder)
+            names[:] = searched_names(Path(folder), names)
 
 
 def _declares(folder: Path) -> bool:
@@ -134,16 +142,16 @@ def _declares(folder: Path) -> bool:
     return False
 
 
-def _is_searched(folder_name: str) -> bool:
-    return not folder_name.startswith(".") and folder_name not in _SKIPPED
+def searched_names(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return which folders inside one are searched for data sets, sorted.
 
-
-@contextmanager
-def _clash_in_one_line() -> Iterator[None]:
-    try:
-        yield
-    except argparse.ArgumentError as error:
-        raise pytest.UsageError(
-            f"{error}: a plugin or conftest.py declares an option of qagate's; set "
-            f"{PREFIX_SETTING} = true in pytest's settings; qagate's are then --qa-NAME"
-        ) from None
+    Hidden ones are not, nor those that tools make, unless such a one is a data set itself.
+    """
+    searched = []
+    for name in sorted(names):
+        is_made_by_tools = name in _SKIPPED
+        if is_made_by_tools and (folder / name / DATASET_FILE).is_file():
+            is_made_by_tools = False
+        if not name.startswith(".") and not is_made_by_tools:
+            searched.append(name)
+    return searched

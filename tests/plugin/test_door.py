@@ -109,7 +109,7 @@ def test_a_clash_of_options_is_one_line_and_exit_4(
     assert ended.returncode == 4
     (line,) = filter(None, ended.stderr.splitlines())
     assert "--model" in line
-    assert "set qagate_prefix = true in pytest's settings" in line
+    assert "put qagate_prefix = true into pytest's settings" in line
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from qagate.cases.dataset import DATASET_FILE, Plan, Selection, SliceFiles, parse_shard
-from qagate.door import is_declaration
+from qagate.door import is_declaration, searched_names
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
 from qagate.evaluators.kinds import JUDGED
@@ -26,7 +26,6 @@ BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out an
 CHOOSING = ("markexpr", "ignore", "ignore_glob", *BY_HAND)
 """pytest's options by which a user chooses tests."""
 _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
-_SKIPPED = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 OFF = "off"
 REPORT_DIR = "reports/out"
 _NAME = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
@@ -199,14 +198,15 @@ def declare_options(
     """
     group = parser.getgroup("qa", "qagate: may this model ship?")
     declare(group.addoption, prefixed_only=prefixed_only)
-    known = [f"--{name}" for name in NAMES] + [f"--qa-{name}" for name in NAMES]
+    short = [f"--{name}" for name in NAMES]
+    twins = [f"--qa-{name}" for name in NAMES]
     meant: dict[str, None] = {}
     for argument in given:
         word = str(argument).partition("=")[0]
-        if not word.startswith("--") or word in known:
+        if not word.startswith("--") or word in short or word in twins:
             continue
         guess = _ELSEWHERE.get(word, word)
-        for name in get_close_matches(guess, known[: len(NAMES)], n=1, cutoff=0.7):
+        for name in get_close_matches(guess, short, n=1, cutoff=0.7):
             meant[name] = None
     if meant:  # shown with a usage error only
         parser.extra_info["did you mean"] = ", ".join(meant)
@@ -388,10 +388,7 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     files = set(filter(Path.is_file, near))
     for path in paths:
         for folder, names, inside in os.walk(path):
-            passed = {
-                one for one in _SKIPPED if not Path(folder, one, DATASET_FILE).is_file()
-            }
-            names[:] = [name for name in names if name[0] != "." and name not in passed]
+            names[:] = searched_names(Path(folder), names)
             if DATASET_FILE in inside:
                 files.add(Path(folder) / DATASET_FILE)
     every = {file.resolve() for file in files if is_declaration(file)}
