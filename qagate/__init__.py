@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from qagate.reports.run.notebook import Run
+    from qagate.reports.extras.notebook.notebook import Run
 
 __all__ = ["load"]
 
@@ -19,7 +19,7 @@ pytest_plugins = ("qagate.door",)
 
 def load(path: str | Path) -> Run:
     """Return a recorded run, given its report folder or ``run.json``. Raises UsageError."""
-    from qagate.reports.run.notebook import Run  # noqa: PLC0415  # importing does nothing
+    from qagate.reports.extras.notebook.notebook import Run  # noqa: PLC0415  # importing does nothing
     from qagate.reports.run.run_json import load_report  # noqa: PLC0415
 
     return Run(report=load_report(Path(path)))

@@ -12,7 +12,12 @@ from tests.support.projects import INI, MODES, MODULE, ROOT, Project, item, new_
 
 __all__ = ["INI", "MODES", "MODULE", "ROOT", "Project", "item", "new_project"]
 
-pytest_plugins = ("pytester", "tests.support.places", "tests.support.postgres")
+pytest_plugins = (
+    "pytester",
+    "tests.support.folders",
+    "tests.support.places",
+    "tests.support.postgres",
+)
 
 with suppress(
     ImportError

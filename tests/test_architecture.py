@@ -80,11 +80,11 @@ def test_some_packages_have_one_door() -> None:
     elsewhere = {
         path
         for path in users("pytest", "_pytest", "xdist") - known
-        if not path.startswith("qagate/reports/plugin/")
+        if not path.startswith(("qagate/reports/plugin/", "qagate/reports/extras/"))
         and not Path(path).name.startswith("test_")
     }
     assert elsewhere == set()
-    assert users("deepeval") <= {"qagate/evaluators/judges/metric.py"}
+    assert users("deepeval") <= {"qagate/evaluators/extras/deepeval/metric.py"}
 
 
 @cache
@@ -117,8 +117,11 @@ def test_nothing_imports_itself_by_way_of_others() -> None:
     assert circle(imports()) == []
     graph: dict[str, set[str]] = defaultdict(set)
     for path, others in imports().items():
+        if "/extras/" in path:
+            continue
         folder = path.rpartition("/")[0]
-        apart = {f"{other.rpartition('/')[0]}/" for other in others}
+        trunk = {other for other in others if "/extras/" not in other}
+        apart = {f"{other.rpartition('/')[0]}/" for other in trunk}
         near = {
             one
             for one in apart
@@ -129,7 +132,7 @@ def test_nothing_imports_itself_by_way_of_others() -> None:
 
 
 def test_commands_are_in_one_folder() -> None:
-    """A ``main(argv)`` is in reports/commands, or is one that finds it there."""
+    """A ``main(argv)`` is in reports/commands or in a room, or is one that finds it there."""
     elsewhere = {
         path
         for path, tree in product().items()
@@ -137,7 +140,7 @@ def test_commands_are_in_one_folder() -> None:
             isinstance(node, ast.FunctionDef) and node.name == "main"
             for node in tree.body
         )
-        and not path.startswith("qagate/reports/commands/")
+        and not path.startswith(("qagate/reports/commands/", "qagate/reports/extras/"))
         and not path.endswith("/__main__.py")
         and path != "qagate/command.py"
     }
@@ -222,16 +225,16 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
 
 
 OPTIONAL = {
-    "deepeval": {"qagate/evaluators/judges/metric.py"},
-    "jsonschema": {"qagate/evaluators/answer_checks.py"},
-    "mwparserfromhell": {"qagate/cases/builder/sampling.py"},
-    "pandas": {"qagate/reports/run/notebook.py"},
-    "psycopg": {"qagate/evaluators/ledger/postgres.py"},
-    "pydantic": {"qagate/evaluators/judges/metric.py"},
-    "referencing": {"qagate/evaluators/answer_checks.py"},
-    "regex": {"qagate/evaluators/answer_checks.py"},
-    "sacrebleu": {"qagate/evaluators/answer_checks.py"},
-    "zipfile_zstd": {"qagate/reports/imports/forms.py"},
+    "deepeval": {"qagate/evaluators/extras/deepeval/metric.py"},
+    "jsonschema": {"qagate/evaluators/extras/checks/answer_checks.py"},
+    "mwparserfromhell": {"qagate/cases/extras/builder/sampling.py"},
+    "pandas": {"qagate/reports/extras/notebook/notebook.py"},
+    "psycopg": {"qagate/evaluators/extras/postgres/postgres.py"},
+    "pydantic": {"qagate/evaluators/extras/deepeval/metric.py"},
+    "referencing": {"qagate/evaluators/extras/checks/answer_checks.py"},
+    "regex": {"qagate/evaluators/extras/checks/answer_checks.py"},
+    "sacrebleu": {"qagate/evaluators/extras/checks/answer_checks.py"},
+    "zipfile_zstd": {"qagate/reports/extras/decide/forms.py"},
 }
 """The one file that imports what an extra brings."""
 

@@ -19,8 +19,8 @@ import yaml
 from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
 from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
 from qagate.command import main
-from qagate.evaluators.answer_checks import METRICS as DEEPEVAL
 from qagate.evaluators.command_line import PROGRAMS
+from qagate.evaluators.extras.checks.answer_checks import METRICS as DEEPEVAL
 from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from qagate.evaluators.statistics.metrics import METRICS, USAGE
 from qagate.reports.gates.decide import INCONCLUSIVE

@@ -13,8 +13,8 @@ from qagate.cases.labels import LabelReading, Scale
 from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
-from qagate.evaluators.answer_checks import CHECK, GEVAL, METRICS
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.extras.checks.answer_checks import CHECK, GEVAL, METRICS
 from qagate.evaluators.kinds import KINDS, Kind
 from qagate.evaluators.reading import Map, Settings, load_settings
 from qagate.evaluators.rubric import RUBRICS, Prompt, Protocol, Rubric

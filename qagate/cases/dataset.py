@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from qagate.cases.labels import LabelReading
-from qagate.evaluators.answer_checks import CheckSpec, MetricSpec
 from qagate.evaluators.core import CORRECT, GRADES, Case, ItemView, UsageError
+from qagate.evaluators.extras.checks.answer_checks import CheckSpec, MetricSpec
 from qagate.evaluators.kinds import Cluster, Kind, LanguageName, MetricName
 from qagate.evaluators.rubric import Prompt, Rubric
 from qagate.evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item

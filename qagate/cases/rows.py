@@ -11,9 +11,9 @@ from decimal import Decimal
 
 from qagate.cases.tables import Number, Table, TableRow
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.judges.lexical.numbers import PERCENT, Quantity, find_quantities
-from qagate.evaluators.judges.lexical.tables import read, tables
 from qagate.evaluators.kinds import CHECKED, GRADED, JUDGED, MARKS, RATED, YES_NO, Kind
+from qagate.evaluators.languages.numbers import PERCENT, Quantity, find_quantities
+from qagate.evaluators.languages.word_lists import read, tables
 from qagate.evaluators.reading import problem
 from qagate.evaluators.text import encodable, hint, listed, shown, without_invisible
 

@@ -11,7 +11,7 @@ from typing import Any
 from qagate.cases.dataset import PlannedItem, Slice
 from qagate.evaluators import core
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
-from qagate.evaluators.judges.ensemble import (
+from qagate.evaluators.extras.panel.ensemble import (
     AdjudicatedJudge,
     Adjudications,
     CheckedJudge,
@@ -200,6 +200,6 @@ def metric_runners(
         raise UsageError(f"{slice_.path}: {what}; add it, or take the metric out")
     require("deepeval", f"{slice_.path}: metric {slice_.metrics[0].name}")
     # Loads deepeval: seconds, and only for those who ask for it.
-    from qagate.evaluators.judges.metric import metric_runners_of  # noqa: PLC0415
+    from qagate.evaluators.extras.deepeval.metric import metric_runners_of  # noqa: PLC0415
 
     return metric_runners_of(slice_.metrics, model)

@@ -14,15 +14,15 @@ from qagate.cases.dataset import (
     Slice,
     Threshold,
 )
-from qagate.evaluators import answer_checks
-from qagate.evaluators.answer_checks import (
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.extras.checks import answer_checks
+from qagate.evaluators.extras.checks.answer_checks import (
     FIELDS,
     GEVAL,
     METRICS,
     CheckSpec,
     MetricSpec,
 )
-from qagate.evaluators.core import UsageError
 from qagate.evaluators.kinds import Kind
 from qagate.evaluators.reading import Settings, Word, problem
 from qagate.evaluators.statistics import metrics as metric_rules

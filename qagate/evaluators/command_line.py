@@ -189,7 +189,12 @@ PROGRAMS: Mapping[str, Program] = {
             promote="keep a run by name",
             decide="decide over two results of another tool",
         )
-        | _own(review="hand answers to people, and take their verdicts back"),
+        | {
+            "review": Command(
+                "hand answers to people, and take their verdicts back",
+                "qagate.reports.extras.sequential.review_command",
+            )
+        },
         note="exit codes: 0 done, or every gate passed; 1 a gate failed; 3 the report could not "
         "be written;\n4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted",
     ),

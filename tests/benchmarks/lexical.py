@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
-from qagate.evaluators.judges.lexical.judge import grade
+from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.statistics.intervals import Interval, clustered_rate
 
 Item = tuple[Case, str, str]  # what is asked, the answer, and its label

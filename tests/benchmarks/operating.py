@@ -31,6 +31,7 @@ from qagate.cases.dataset import Dataset, Selection, Slice
 from qagate.cases.plan import make_plan
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.judges.forecast import known_outcome
+from qagate.reports.extras.odds.odds import Simulation, margin_of, seen_by_judge
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record, make_record
@@ -43,7 +44,6 @@ from qagate.reports.verdict.assemble import (
     count_run,
     decision_of,
 )
-from qagate.reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice

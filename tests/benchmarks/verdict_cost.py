@@ -29,7 +29,7 @@ from qagate.evaluators.judges.forecast import Forecast, calls_ahead, make_foreca
 from qagate.evaluators.output import markdown_table
 from qagate.evaluators.runtime.budget import pricing_of
 from qagate.evaluators.statistics.paired import power
-from qagate.reports.plugin.early_stopping import MIN_IN_HAND
+from qagate.reports.extras.sequential.early_stopping import MIN_IN_HAND
 from qagate.reports.plugin.options import read_options
 from qagate.reports.plugin.run import connect_models
 from tests.benchmarks.bets import Found, Setting, crossings

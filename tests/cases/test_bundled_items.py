@@ -12,11 +12,11 @@ from typing import cast
 
 import pytest
 
-from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
-from qagate.cases.builder.rules import check_questions, question_only
-from qagate.cases.builder.work_folder import DraftItem, Origin, from_row
-from qagate.cases.check.checks import check_datasets
 from qagate.cases.config import load_dataset
+from qagate.cases.extras.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.extras.builder.rules import check_questions, question_only
+from qagate.cases.extras.builder.work_folder import DraftItem, Origin, from_row
+from qagate.cases.extras.check.checks import check_datasets
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import GRADES, NO, YES, Case
 from qagate.evaluators.kinds import FALSE_PREMISE, UNANSWERABLE

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import Slice
-from qagate.cases.download import public_files
+from qagate.cases.extras.download import public_files
 from qagate.cases.labels import LabelReading, Scale
 from qagate.cases.loading import load_cases
 from qagate.cases.tables import read_csv, read_json

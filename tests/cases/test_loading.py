@@ -21,9 +21,9 @@ from qagate.cases.plan import sample
 from qagate.cases.rows import check_gold, with_tolerance
 from qagate.cases.tables import Table, read_csv, read_json, read_table
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.judges.lexical.judge import grade
-from qagate.evaluators.judges.lexical.tables import tables
+from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.kinds import FALSE_PREMISE
+from qagate.evaluators.languages.word_lists import tables
 from tests.support.declaring import GRADED, line, loaded, made
 from tests.support.scripted import make_case
 from tests.support.tables import tabled

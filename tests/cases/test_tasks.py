@@ -9,8 +9,8 @@ import pytest
 from qagate.cases.dataset import PlannedItem
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
 from qagate.evaluators.core import Reply, UsageError, Verdict
-from qagate.evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
-from qagate.evaluators.judges.lexical.judge import LexicalJudge
+from qagate.evaluators.extras.lexical.judge import LexicalJudge
+from qagate.evaluators.extras.panel.ensemble import AUDIT, CascadeJudge, PanelJudge
 from qagate.evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
 from qagate.evaluators.kinds import kind_of
 from tests.support.judging import judges

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
-from qagate.evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from qagate.evaluators.extras.lexical.judge import LexicalJudge
+from qagate.evaluators.extras.panel.ensemble import CascadeJudge, PanelJudge
 from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from qagate.evaluators.judges.lexical.judge import LexicalJudge
 from qagate.evaluators.judges.single import RubricJudge, spared
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse

@@ -15,14 +15,8 @@ from hypothesis import strategies as st
 
 from qagate.evaluators.__main__ import main
 from qagate.evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
-from qagate.evaluators.ledger import (
-    Ledger,
-    LedgerError,
-    PaidReply,
-    postgres,
-    reply_store,
-    sqlite,
-)
+from qagate.evaluators.extras.postgres import postgres
+from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply, reply_store, sqlite
 from qagate.evaluators.ledger.rows import VARIABLE
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of

@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from qagate import cases, evaluators, reports
-from qagate.cases.builder.sampling import clean
+from qagate.cases.extras.builder.sampling import clean
 from qagate.evaluators.core import (
     Ask,
     Case,
@@ -27,8 +27,8 @@ from qagate.evaluators.core import (
     Request,
     Verdict,
 )
-from qagate.evaluators.judges.lexical.judge import LexicalJudge, grade
-from qagate.evaluators.judges.metric import read_text
+from qagate.evaluators.extras.deepeval.metric import read_text
+from qagate.evaluators.extras.lexical.judge import LexicalJudge, grade
 from qagate.evaluators.judges.single import rate
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.rubric import encode

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from qagate.evaluators.core import PostgresUrl
-from qagate.evaluators.ledger import postgres
+from qagate.evaluators.extras.postgres import postgres
 from qagate.reports.plugin.first_seconds import LINE, WORKER
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

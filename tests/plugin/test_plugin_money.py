@@ -12,8 +12,8 @@ import pytest
 
 from qagate.evaluators.__main__ import main
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.reports.verdict import odds
-from qagate.reports.verdict.odds import DISCORDANCES, known_discordance
+from qagate.reports.extras.odds import odds
+from qagate.reports.extras.odds.odds import DISCORDANCES, known_discordance
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Captured, Patch
 from tests.support.killing import grade

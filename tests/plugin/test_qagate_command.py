@@ -14,7 +14,7 @@ import pytest
 
 from qagate import command
 from qagate.bundled import CASES
-from qagate.cases.builder.recipe import SourceGroup, find_recipe, load_recipe
+from qagate.cases.extras.builder.recipe import SourceGroup, find_recipe, load_recipe
 from qagate.evaluators.command_line import PROGRAMS
 from qagate.evaluators.reading import load_yaml
 from qagate.reports.commands import build

@@ -7,9 +7,9 @@ from unittest.mock import Mock
 import pytest
 
 from qagate import command
-from qagate.cases.review.reviews import save_adjudications
-from qagate.evaluators.judges.ensemble import Adjudication, answer_digest
-from qagate.reports.review.human_review import pick
+from qagate.cases.extras.review.reviews import save_adjudications
+from qagate.evaluators.extras.panel.ensemble import Adjudication, answer_digest
+from qagate.reports.extras.sequential.human_review import pick
 from qagate.reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful
 from tests.support.fixtures import Captured, Patch

@@ -21,7 +21,7 @@ from qagate.cases.dataset import Shards
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.reports.__main__ import main
-from qagate.reports.commands import on_ray
+from qagate.reports.extras.ray import on_ray
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded

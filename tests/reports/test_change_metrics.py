@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qagate.cases.dataset import Threshold
-from qagate.evaluators.answer_checks import MetricSpec
 from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
@@ -23,6 +22,7 @@ from qagate.evaluators.core import (
     YES,
     Outcome,
 )
+from qagate.evaluators.extras.checks.answer_checks import MetricSpec
 from qagate.reports.compare.differences import differences
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates

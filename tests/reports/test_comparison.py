@@ -14,8 +14,8 @@ from qagate.evaluators.statistics.paired import tango
 from qagate.reports.compare.comparison import parity
 from qagate.reports.compare.differences import differences
 from qagate.reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.change import change_gates
-from qagate.reports.gates.sequential import AuditedGate, audited_gates
 from qagate.reports.run.evidence import (
     Comparison,
     LanguageGap,

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qagate.cases.review.reviews import load_adjudications
-from qagate.cases.review.sheet import load_criteria
+from qagate.cases.extras.review.reviews import load_adjudications
+from qagate.cases.extras.review.sheet import load_criteria
 from qagate.evaluators.core import State, UsageError
-from qagate.evaluators.judges.ensemble import Adjudications, answer_digest
+from qagate.evaluators.extras.panel.ensemble import Adjudications, answer_digest
 from qagate.reports.__main__ import main
-from qagate.reports.review.human_review import (
+from qagate.reports.extras.sequential.human_review import (
     Rating,
     load_ratings,
     pick_at_random,

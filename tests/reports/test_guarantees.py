@@ -13,8 +13,8 @@ from qagate.evaluators.statistics.intervals import Z95
 from qagate.evaluators.statistics.metrics import METRICS
 from qagate.evaluators.statistics.paired import tango
 from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.extras.odds.odds import Simulation
 from qagate.reports.gates.change import change_gates
-from qagate.reports.verdict.odds import Simulation
 from tests.benchmarks import (
     audited,
     bets,

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qagate.cases.dataset import Threshold
-from qagate.cases.review.sheet import csv_twin
+from qagate.cases.extras.review.sheet import csv_twin
 from qagate.evaluators import output
 from qagate.evaluators import text as plain
 from qagate.evaluators.core import Vote
@@ -28,11 +28,11 @@ from qagate.reports.commands.build import error_sheet
 from qagate.reports.render import html, views, words, writer
 from qagate.reports.render.views import draw, growth, plot, reach_of
 from qagate.reports.run import clean
+from qagate.reports.run.baselines import BASELINES
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.record import Record, safe
 from qagate.reports.run.report import Decision, GateResult, GateState, Report
 from qagate.reports.run.report_folder import GRADED_NAME
-from qagate.reports.verdict.promoted import BASELINES
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.projects import ROOT

@@ -14,10 +14,11 @@ from qagate.cases.dataset import Threshold
 from qagate.evaluators.command_line import PROGRAMS
 from qagate.evaluators.core import UsageError
 from qagate.reports.__main__ import main
+from qagate.reports.run.baselines import BASELINES, find_run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import load_report
-from qagate.reports.verdict.promoted import BASELINES, find_run, with_trend
+from qagate.reports.verdict.trend import with_trend
 from tests.support.fixtures import Captured, Patch
 from tests.support.made_runs import (
     answered,

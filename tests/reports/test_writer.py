@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import qagate
 from qagate.evaluators.core import QAError, UsageError
+from qagate.reports.extras.notebook.notebook import Run
 from qagate.reports.render.writer import WriteError, append_summary, write
 from qagate.reports.run import run_json
-from qagate.reports.run.notebook import Run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts
 from qagate.reports.run.run_json import dump

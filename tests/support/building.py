@@ -14,9 +14,9 @@ from xml.sax.saxutils import escape
 
 import yaml
 
-from qagate.cases.builder.recipe import Recipe, find_recipe, load_recipe
-from qagate.cases.builder.steps import StepCalls
-from qagate.cases.builder.work_folder import DraftItem, Origin
+from qagate.cases.extras.builder.recipe import Recipe, find_recipe, load_recipe
+from qagate.cases.extras.builder.steps import StepCalls
+from qagate.cases.extras.builder.work_folder import DraftItem, Origin
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from tests.support.loopback import Answer, Handler, Seen, reply

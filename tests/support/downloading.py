@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.cases.download.public_files import DownloadError, load_benchmarks
+from qagate.cases.extras.download.public_files import DownloadError, load_benchmarks
 from qagate.reports.commands.data_sets import download as main
 from tests.support.loopback import Answer, Loopback, loopback
 from tests.support.tables import kept

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qagate.cases.review.reviews import (
+from qagate.cases.extras.review.reviews import (
     Review,
     check_rows,
     load_adjudications,
     read_rows,
 )
-from qagate.cases.review.sheet import Sheet, SheetItem, verdict_question
-from qagate.evaluators.judges.ensemble import Adjudication
+from qagate.cases.extras.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.evaluators.extras.panel.ensemble import Adjudication
 from qagate.reports.__main__ import main
 
 Row = dict[str, str]

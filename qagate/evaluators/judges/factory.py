@@ -16,9 +16,9 @@ from qagate.evaluators.core import (
     PanelSpec,
     UsageError,
 )
+from qagate.evaluators.extras.panel.ensemble import AUDIT, CascadeJudge, PanelJudge
 from qagate.evaluators.judges import single
-from qagate.evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
-from qagate.evaluators.judges.lexical.tables import own_files
+from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.spec import Spec, check_judge, parse

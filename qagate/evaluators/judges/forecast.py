@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from qagate.evaluators import core
-from qagate.evaluators.judges.ensemble import (
+from qagate.evaluators.extras.panel.ensemble import (
     AdjudicatedJudge,
     CascadeJudge,
     CheckedJudge,

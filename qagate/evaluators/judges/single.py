@@ -14,8 +14,8 @@ from typing import ClassVar, TypeVar
 
 from qagate.evaluators import core
 from qagate.evaluators import rubric as rubrics
-from qagate.evaluators.judges.lexical.judge import LexicalJudge
-from qagate.evaluators.judges.lexical.tables import read, tables, within_limit
+from qagate.evaluators.extras.lexical.judge import LexicalJudge
+from qagate.evaluators.languages.word_lists import read, tables, within_limit
 from qagate.evaluators.replies import readers
 from qagate.evaluators.replies.labels import blank, content_free
 from qagate.evaluators.text import mask, one_line

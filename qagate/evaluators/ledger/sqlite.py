@@ -31,7 +31,7 @@ from qagate.evaluators.ledger.rows import (
 from qagate.evaluators.optional import REQUIREMENTS
 
 if TYPE_CHECKING:
-    from qagate.evaluators.ledger.postgres import PostgresStore
+    from qagate.evaluators.extras.postgres.postgres import PostgresStore
 
 TABLES = {
     "calls": """(
@@ -501,7 +501,7 @@ def exists(place: LedgerPlace) -> bool:
 
 def _postgres() -> ModuleType:
     try:
-        from qagate.evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
+        from qagate.evaluators.extras.postgres import postgres  # noqa: PLC0415  # psycopg is optional
     except ImportError as error:  # of psycopg, or of the library that it needs
         advice = f"pip install '{REQUIREMENTS['psycopg']}'"
         raise UsageError(f"--ledger postgresql://: {error}; {advice}") from None

@@ -9,7 +9,12 @@ from pathlib import Path
 from qagate.bundled import EVALUATORS
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.models import own_targets, spec
-from qagate.evaluators.models.own_targets import HTTP, METHODS, PLACES, PYTHON
+from qagate.evaluators.models.own_targets import (
+    HTTP,
+    METHODS,
+    PLACES,
+    PYTHON,
+)
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.reading import Map, Seq, Settings, load_settings
 from qagate.evaluators.text import hint

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from qagate.cases.builder.freeze import TEMPLATES, FreezeStep, prose
-from qagate.cases.builder.generation import CheckStep, GenerateStep
-from qagate.cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
-from qagate.cases.builder.sampling import DUMPS, SampleStep
-from qagate.cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
-from qagate.cases.builder.validation import (
+from qagate.cases.extras.builder.freeze import TEMPLATES, FreezeStep, prose
+from qagate.cases.extras.builder.generation import CheckStep, GenerateStep
+from qagate.cases.extras.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
+from qagate.cases.extras.builder.sampling import DUMPS, SampleStep
+from qagate.cases.extras.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
+from qagate.cases.extras.builder.validation import (
     INTERVAL,
     AcceptStep,
     ProbeStep,
     ReviewStep,
     ValidateStep,
 )
-from qagate.cases.builder.work_folder import Values, WorkFolder, locked
-from qagate.cases.review.sheet import filled_template, spreadsheet_text
+from qagate.cases.extras.builder.work_folder import Values, WorkFolder, locked
+from qagate.cases.extras.review.sheet import filled_template, spreadsheet_text
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError, read_place
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE

@@ -9,10 +9,10 @@ from shlex import quote
 from typing import Any, cast
 
 from qagate.bundled import CASES
-from qagate.cases.check.checks import check_datasets, check_files
 from qagate.cases.config import LANGUAGE
-from qagate.cases.download import public_files
-from qagate.cases.draw import DrawRecipe, file_text
+from qagate.cases.extras.check.checks import check_datasets, check_files
+from qagate.cases.extras.download import public_files
+from qagate.cases.extras.draw.draw import DrawRecipe, file_text
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, write_texts

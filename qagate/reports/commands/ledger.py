@@ -11,9 +11,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from qagate.evaluators.batches.waves import NOT_KNOWN, State, Wave, keep_wave, waves_in
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import CallError, FatalError, UsageError, read_place
+from qagate.evaluators.extras.batches.waves import (
+    NOT_KNOWN,
+    State,
+    Wave,
+    keep_wave,
+    waves_in,
+)
 from qagate.evaluators.ledger import Ledger, LedgerError, upkeep
 from qagate.evaluators.ledger.rows import StoreError
 from qagate.evaluators.ledger.sqlite import exists, open_store

@@ -10,16 +10,15 @@ from typing import Any
 
 from qagate.cases.config import GatesFile, load_gates
 from qagate.cases.dataset import Threshold
+from qagate.cases.extras.review.reviews import load_adjudications
 from qagate.cases.labels import Scale
-from qagate.cases.review.reviews import load_adjudications
 from qagate.evaluators import command_line
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, visible
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.evaluators.text import hint, shown
-from qagate.reports.compare.audit import load_plan
-from qagate.reports.imports import forms
-from qagate.reports.imports.foreign import (
+from qagate.reports.extras.decide import forms
+from qagate.reports.extras.decide.foreign import (
     MAX_DROP,
     Choice,
     ForeignRun,
@@ -28,11 +27,14 @@ from qagate.reports.imports.foreign import (
     slug,
     tasks_of,
 )
+from qagate.reports.extras.merge.recount import merged, rebuilt, regated
+from qagate.reports.extras.sequential.audit import load_plan
 from qagate.reports.render import console
 from qagate.reports.render.views import date
 from qagate.reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from qagate.reports.run import report_folder
 from qagate.reports.run.baseline import Baseline, load_baseline
+from qagate.reports.run.baselines import BASELINES, check_name, find_run, promoted
 from qagate.reports.run.clean import line
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report, Role
@@ -47,8 +49,6 @@ from qagate.reports.run.report_folder import (
 from qagate.reports.run.run_json import load_report, load_run
 from qagate.reports.run.transcripts import Source, calls_of, of_files, parts, title
 from qagate.reports.verdict.assemble import account
-from qagate.reports.verdict.promoted import BASELINES, check_name, find_run, promoted
-from qagate.reports.verdict.recount import merged, rebuilt, regated
 
 OUT = Path("reports", "out")
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"

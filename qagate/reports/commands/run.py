@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     A word that is no path but the name of a bundled data set stands for its folder.
     """
     if any(word.partition("=")[0] == "--on" for word in arguments):
-        on_ray: int = import_module("qagate.reports.commands.on_ray").main(arguments)
+        on_ray: int = import_module("qagate.reports.extras.ray.on_ray").main(arguments)
         return on_ray
     code = int(pytest.main([*BROUGHT, *_with_bundled(arguments)], [CommandName()]))
     if (

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice
 from qagate.evaluators.core import LEXICAL, JudgeSpec, PanelSpec, parse_judges
-from qagate.evaluators.judges.lexical.tables import has_tables
 from qagate.evaluators.kinds import GRADED, Cluster
+from qagate.evaluators.languages.word_lists import has_tables
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import count_table, intervals
 from qagate.evaluators.statistics.count_table import ClassRate, weighted_mean

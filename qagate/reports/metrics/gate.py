@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qagate.cases.dataset import EvidenceRule, Slice, Threshold
-from qagate.evaluators.answer_checks import CHECK
+from qagate.evaluators.extras.checks.answer_checks import CHECK
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import metrics
 from qagate.evaluators.statistics.count_table import PREMISE, worst_case_fills

@@ -38,7 +38,7 @@ from qagate.reports.plugin.worker import (
     pytest_collection_modifyitems,
     pytest_generate_tests,
 )
-from qagate.reports.verdict.promoted import BASELINES
+from qagate.reports.run.baselines import BASELINES
 
 _CONFIGURED = pytest.StashKey[bool]()
 
@@ -202,11 +202,11 @@ def _plan(
         if options.gates_off:
             what = "--until-decided: nothing is decided with --gates off; leave one of them out"
             raise UsageError(what)
-        from qagate.reports.plugin.early_stopping import in_sequence  # noqa: PLC0415  # brings numpy along
+        from qagate.reports.extras.sequential.early_stopping import in_sequence  # noqa: PLC0415  # brings numpy along
 
         plan = in_sequence(plan, paired=bool(options.baseline or options.anchor))
     if options.dry_run:
-        from qagate.reports.plugin.dry_run import DryRun  # noqa: PLC0415
+        from qagate.reports.extras.odds.dry_run import DryRun  # noqa: PLC0415
 
         config.pluginmanager.register(
             DryRun(options, plan, config.rootpath), "qa-dry-run"

@@ -28,7 +28,7 @@ from qagate.reports.run.report_folder import previous
 from qagate.reports.run.run_json import ordered
 from qagate.reports.run.transcripts import Packer, keys_of, of_ledger
 from qagate.reports.verdict.assemble import Facts, assemble
-from qagate.reports.verdict.promoted import with_trend
+from qagate.reports.verdict.trend import with_trend
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")

@@ -20,7 +20,7 @@ from qagate.evaluators.kinds import JUDGED
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from qagate.evaluators.reading import load_settings, project_settings
 from qagate.evaluators.text import harmless, shown
-from qagate.reports.verdict.promoted import find_run
+from qagate.reports.run.baselines import find_run
 
 BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out any test
 CHOOSING = ("markexpr", "ignore", "ignore_glob", *BY_HAND)

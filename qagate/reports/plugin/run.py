@@ -18,14 +18,14 @@ from qagate.evaluators.core import (
     UsageError,
     parse_judges,
 )
-from qagate.evaluators.judges.ensemble import ADJUDICATIONS_FILE, Adjudications
+from qagate.evaluators.extras.panel.ensemble import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.judges.factory import (
     JudgeFactory,
     address,
     check_panel,
     resolve_judges,
 )
-from qagate.evaluators.judges.lexical.tables import own_files
+from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models import connect, load
 from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
@@ -91,7 +91,7 @@ class EngineRun:
         )
         self._stopping: Stopping | None = None
         if options.until_decided:
-            from qagate.reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
+            from qagate.reports.extras.sequential.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
 
             # Items under way when a slice is decided are paid for: at most twice as many as calls.
             ahead = 1 if options.replay else 2 * options.concurrency
@@ -275,8 +275,8 @@ def _verdicts_by_people(
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
         return {}, {}
-    from qagate.cases.review import reviews  # noqa: PLC0415  # brings the forms for people along
-    from qagate.reports.compare.audit import load_plan  # noqa: PLC0415
+    from qagate.cases.extras.review import reviews  # noqa: PLC0415  # brings the forms for people along
+    from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
     return reviews.load_people(files), planned
@@ -326,8 +326,8 @@ def _spending_name(shard: Shards | None) -> str:
 def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
     if not options.batch and not caller.ledger.documents(BATCH):
         return None
-    from qagate.evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
-    from qagate.evaluators.batches.waves import BatchSettings  # noqa: PLC0415
+    from qagate.evaluators.extras.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
+    from qagate.evaluators.extras.batches.waves import BatchSettings  # noqa: PLC0415
 
     return find_batches(
         BatchSettings(wait=options.batch_wait) if options.batch else None, caller

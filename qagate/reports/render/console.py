@@ -11,13 +11,13 @@ from pathlib import Path
 
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
+from qagate.reports.extras.sequential.sequential import REVIEW
 from qagate.reports.gates.decide import (
     NO_BASELINE,
     NO_CHANGE_GATE,
     NO_GATE,
     NOTHING_GRADED,
 )
-from qagate.reports.gates.sequential import REVIEW
 from qagate.reports.judge.measured import NAME_A_MODEL
 from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from qagate.reports.render import words

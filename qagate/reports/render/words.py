@@ -26,7 +26,7 @@ Shown = Callable[[float | None], str]  # writes a figure, for instance to three 
 _PROMOTED = (
     "reports",
     "baselines",
-)  # as in qagate/reports/verdict/promoted.py, which needs this module
+)  # as in qagate/reports/run/baselines.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from qagate.cases.dataset import Plan, Selection, Slice
-from qagate.evaluators.answer_checks import CHECK, version_of
 from qagate.evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
-from qagate.evaluators.judges.ensemble import Adjudications
+from qagate.evaluators.extras.checks.answer_checks import CHECK, version_of
+from qagate.evaluators.extras.panel.ensemble import Adjudications
 from qagate.evaluators.text import first_of, mask, one_line
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record, by_slice

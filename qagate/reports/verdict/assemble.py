@@ -19,9 +19,10 @@ from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
-from qagate.reports.gates import decide, sequential
+from qagate.reports.extras.sequential import sequential
+from qagate.reports.extras.sequential.sequential import SequentialGate
+from qagate.reports.gates import decide
 from qagate.reports.gates.change import change_gates
-from qagate.reports.gates.sequential import SequentialGate
 from qagate.reports.judge.judging import (
     corrected_gates,
     drift_notes,

@@ -1,1 +1,0 @@
-"""Public benchmarks and labelled sets in their official form: fetched, verified, put in place."""

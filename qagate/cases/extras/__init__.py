@@ -1,0 +1,1 @@
+"""Rooms: commands that make, check and review data sets."""

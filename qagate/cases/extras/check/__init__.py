@@ -1,0 +1,1 @@
+"""``qagate check``: what is wrong with a data set although it can be loaded."""

@@ -1,0 +1,1 @@
+"""``qagate download``: public benchmarks, and answers that people labelled."""

@@ -1,0 +1,1 @@
+"""``qagate draw``: fresh questions from a table by a recipe."""

@@ -1,0 +1,1 @@
+"""Review of items and answers by people: the form, and what comes back."""

@@ -1,0 +1,385 @@
+"""What was issued, what reviewers sent back and agree on, and ``adjudications.yaml``."""
+
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
+from operator import attrgetter
+from pathlib import Path
+from typing import TypedDict, TypeVar
+
+import msgspec
+import yaml
+
+from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault, write_sheet
+from qagate.cases.labels import grade_or_rating
+from qagate.cases.tables import read_csv
+from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError
+from qagate.evaluators.extras.panel.ensemble import Adjudication, Adjudications
+from qagate.evaluators.output import unguarded, write_texts
+from qagate.evaluators.reading import load_entries, parse_json, problem, read_text
+from qagate.evaluators.statistics.agreement import Agreement, agreement_among
+from qagate.evaluators.text import encodable, listed, shown
+
+ISSUED = "sheet.json"
+"""The file of what was asked; it stays with whoever gives the sheets out."""
+LONGEST_NAME = 100
+T = TypeVar("T")
+_TYPED = ("item", "verdict", "edited", "comment", "reviewer")
+"""What people may have changed in a row, in the order in which it is checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What one reviewer answered to one question about an item."""
+
+    item: str
+    """The item's id, or ``ITEM#CRITERION``."""
+    reviewer: str = ""
+    verdict: str
+    """The verdict or rating; empty if there is only a comment."""
+    edited: str = ""
+    """The corrected text; empty if it was left as it is."""
+    comment: str = ""
+    source: str = ""
+    """File and row."""
+    column: str = "verdict"
+    """Where the verdict stands in the row."""
+    sheet: str = ""
+    """The digest of the form's sheet; empty in a CSV."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuedItem:
+    """What a sheet asked about one item, and what the judge said of it."""
+
+    choices: tuple[str, ...]
+    """The verdicts or ratings that a person may give."""
+    judged: str = ""
+    """The judge's own verdict; empty if it gave none, or a rating was asked for."""
+    upgrades: tuple[str, ...] = ()
+    """Choices that would make an answer pass that the judge failed."""
+    about: tuple[str, ...] = ()
+    """What was asked, in words, line by line."""
+    criterion: str = ""
+    """The criterion's name, if a rating was asked for; the next three are empty without it."""
+    question: str = ""
+    part: str = ""
+    """The answer's slice."""
+    run: str = ""
+    """Which run gave the answer."""
+
+
+Asked = Mapping[str, IssuedItem]
+"""Questions by id."""
+
+
+class Issued(TypedDict):
+    """All sheets issued in one folder: their digests, and their questions by id."""
+
+    sheets: list[str]
+    items: Asked
+
+
+def issue(sheet: Sheet, asked: Asked, folder: Path) -> tuple[Path, ...]:
+    """Write a sheet and add it to ``sheet.json``; return three paths. Raises UsageError."""
+    path = folder / ISSUED
+    old = load_issued(path) if path.exists() else Issued(sheets=[], items={})
+    before: dict[str, object] = {}
+    for one in (*old["items"].values(), *asked.values()):
+        form = one.run, one.question, one.choices
+        if one.criterion and before.setdefault(one.criterion, form) != form:
+            what = f"criterion {shown(one.criterion)} was asked otherwise, or of another run"
+            raise UsageError(
+                f"{path}: {what}, in a form issued there; give the new form another folder (--to)"
+            )
+    needed = ("choices", "judged", "upgrades")
+    value = {
+        "sheets": list(dict.fromkeys((*old["sheets"], sheet.digest))),
+        "items": {
+            item: {
+                name: value
+                for name, value in asdict(one).items()
+                if value or name in needed
+            }
+            for item, one in {**old["items"], **asked}.items()
+        },
+    }
+    files = write_sheet(sheet, folder)
+    write_texts([(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")])
+    return *files, path
+
+
+def load_issued(path: Path) -> Issued:
+    """Return what ``issue`` wrote. Raises UsageError if there is no such file, or another."""
+    if not path.exists():
+        what = "no sheet was issued there; name the form's own sheet.json as --sheet"
+        raise UsageError(f"{path}: {what}")
+    try:
+        return msgspec.convert(parse_json(read_text(path)), Issued)
+    except ValueError:
+        raise UsageError(
+            f"{path}: not what `qagate review` writes; write the form again"
+        ) from None
+
+
+def read_issued(path: Path, files: Iterable[Path]) -> tuple[Asked, tuple[Review, ...]]:
+    """Return what ``path`` asked, and the reviews in files. UsageError names all it did not ask."""
+    issued, rows, what = load_issued(path), [*read_rows(files)], ""
+    items = issued["items"]
+    if others := dict.fromkeys(one.item for one in rows if one.item not in items):
+        what = f"verdicts on items that no sheet asked: {listed(others)}"
+    if sheets := sorted({one.sheet for one in rows} - {"", *issued["sheets"]}):
+        what = f"made from sheets that were not issued: {listed(sheets)}"
+    if what:
+        advice = "nothing is taken; name the form's own sheet.json as --sheet"
+        raise UsageError(f"{path}: {what}; {advice}")
+    return items, check_rows(rows, {id_: one.choices for id_, one in items.items()})
+
+
+def read_rows(paths: Iterable[Path]) -> Iterator[Review]:
+    """Yield what stands in files, unchecked, without rows that were left empty."""
+    readers = {".json": _from_json, ".csv": _from_csv}
+    for path in paths:
+        read = readers.get(path.suffix.lower())
+        if read is None:
+            what = (
+                "a review ends in .json (saved by the form) or .csv; give one of these"
+            )
+            raise UsageError(f"{path}: {what}")
+        for row in read(path):
+            said = {name: getattr(row, name).strip() for name in _TYPED}
+            if said["verdict"] or said["edited"] or said["comment"]:
+                yield replace(row, **said)
+
+
+def _from_csv(path: Path) -> Iterator[Review]:
+    """Yield one row for each question that a line answers; the first has the line's comment."""
+    table, mark = read_csv(path, read_text(path)), RATE.strip()
+    rated = {
+        column: f"#{unguarded(name.removeprefix(mark).strip())}"
+        for column, name in table.names.items()
+        if name.startswith(mark)
+    }
+    asked = rated or {"verdict": ""}
+    for column in ("item", *asked, "edited", "comment", "reviewer"):
+        if column not in table.names:
+            what = f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
+            raise UsageError(what)
+    for record in table.records:
+        cells = {name: unguarded(str(value)) for name, value in record.values.items()}
+        rest = {name: cells[name] for name in ("edited", "comment", "reviewer")}
+        rest["source"] = f"{path}:{record.line}: row {record.row}"
+        for column in [one for one in asked if cells[one].strip()] or [*asked][:1]:
+            item, name = cells["item"].strip() + asked[column], table.names[column]
+            yield Review(item=item, verdict=cells[column], column=name, **rest)
+            rest |= {"edited": "", "comment": ""}
+
+
+class _Saved(TypedDict):
+    sheet: str
+    reviewer: str
+    rows: list[Review]
+
+
+def _from_json(path: Path) -> Iterator[Review]:
+    try:
+        saved = msgspec.convert(parse_json(read_text(path)), _Saved)
+    except ValueError as error:
+        raise UsageError(
+            f"{path}: {error}; give the file as the form saved it"
+        ) from None
+    same = {"reviewer": saved["reviewer"], "sheet": saved["sheet"]}
+    for number, row in enumerate(saved["rows"], 1):
+        yield replace(row, source=f"{path}: row {number}", **same)
+
+
+def check_rows(
+    rows: Iterable[Review], allowed: Mapping[str, Sequence[str]]
+) -> tuple[Review, ...]:
+    """Return rows as reviews, each once, with the answers in ``allowed`` (``Sheet.allowed``).
+
+    Raises UsageError naming file, row and column, also for a reviewer who contradicts himself.
+    """
+    found: dict[tuple[str, str], Review] = {}
+    for row in rows:
+        choices = {one.casefold(): one for one in allowed.get(row.item, ())}
+        if fault := next(_faults(row, choices), None):
+            raise UsageError("{}, column {!r}: {}".format(row.source, *fault))
+        name = " ".join(unicodedata.normalize("NFC", row.reviewer).split())
+        review = replace(
+            row, reviewer=name, verdict=choices.get(row.verdict.casefold(), "")
+        )
+        before = found.setdefault((row.item, name.casefold()), review)
+        if (before.verdict, before.edited) != (review.verdict, review.edited):
+            raise UsageError(
+                f"{row.source}: {shown(name)} said otherwise of item {shown(row.item)} "
+                f"in {before.source}; keep one of the two"
+            )
+    return tuple(found.values())
+
+
+def _faults(row: Review, choices: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a row that cannot be taken, each with the reason."""
+    for column in _TYPED:
+        if not encodable(text := getattr(row, column)) or "\0" in text:
+            yield column, "holds half a character or a NUL; type it again"
+    if not row.reviewer:
+        yield "reviewer", "empty; who gave this verdict?"
+    if len(row.reviewer) > LONGEST_NAME:
+        yield "reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"
+    if fault := name_fault(row.reviewer):
+        yield "reviewer", fault
+    if not choices:
+        yield "item", f"{shown(row.item)} is no item of the sheet; was it changed?"
+    if row.verdict and row.verdict.casefold() not in choices:
+        there = ", ".join(choices.values())
+        yield row.column, f"{shown(row.verdict)} is no choice; there are {there}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The outcome of one item: a conflict if there are reviews and no verdict."""
+
+    verdict: str
+    """What is agreed, empty for nothing."""
+    edited: str
+    """The text that replaces the old one; empty if nobody changed it."""
+    reviews: Sequence[Review]
+    """Those that gave a verdict, by reviewer."""
+    agreed: Sequence[Review]
+    """Those that gave the agreed verdict."""
+
+
+def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled]:
+    """Return the outcome of each item, in the order of ``items``.
+
+    A verdict holds if more than half of those who gave one gave it: two who differ are a conflict,
+    which a third decides by agreeing with one of them. Edits are settled in the same way among
+    those who gave that verdict and changed the text; edits without a majority are a conflict too.
+    """
+    given: dict[str, list[Review]] = defaultdict(list)
+    for review in sorted(reviews, key=lambda one: one.reviewer.casefold()):
+        if review.verdict:
+            given[review.item].append(review)
+    found = {}
+    for item in items:
+        said = given[item]
+        verdict = _majority([one.verdict for one in said])
+        edits = [one.edited for one in said if one.verdict == verdict and one.edited]
+        edited = _majority(edits)
+        verdict = verdict if edited or not edits else ""
+        agreed = [one for one in said if one.verdict == verdict]
+        found[item] = Settled(
+            verdict=verdict, edited=edited, reviews=said, agreed=agreed
+        )
+    return found
+
+
+def _majority(values: Sequence[str]) -> str:
+    first = Counter(values).most_common(1)
+    return first[0][0] if first and 2 * first[0][1] > len(values) else ""
+
+
+def agreement(
+    reviews: Iterable[Review], groups: Mapping[str, str] | None = None
+) -> tuple[Agreement, ...]:
+    """Return the agreement on all items (group ``""``), then on each of ``groups`` by name."""
+    given: dict[str, dict[str, str]] = defaultdict(dict)
+    for review in reviews:
+        if review.verdict:
+            given[review.item][review.reviewer] = review.verdict
+    group_of = {item: (groups or {}).get(item, "") for item in given}
+    found = []
+    for group in sorted({"", *group_of.values()}):
+        units = [one for item, one in given.items() if group in ("", group_of[item])]
+        found.append(agreement_among(units, group=group))
+    return tuple(found)
+
+
+_KEYS = ("item", "digest", "verdict", "name", "reason", "date")
+_AUDIT = ("picked", "probability", "pair")
+_TEXTS = ("item", "name", "reason", "date", "picked", "pair")
+_HEAD = """\
+# Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
+# the judge's place wherever that answer is judged again. Written by `qagate review`.
+
+"""
+ABOUT = ("question", "answer")
+_ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
+
+
+def load_adjudications(path: Path) -> dict[str, Adjudication]:
+    """Return the verdicts of a file by digest. Raises UsageError naming file and line."""
+    found: dict[str, Adjudication] = {}
+    text = read_text(path).split("\n")
+    for settings in load_entries(path, "verdicts", (*_KEYS, *_AUDIT), _KEYS[:4]):
+        lines, line, given = (
+            settings.values.lines,
+            settings.values.line,
+            settings.text("verdict"),
+        )
+        digest, label = settings.text("digest"), given.strip().upper()
+        if not re.fullmatch(r"[0-9a-f]{32}", digest):
+            what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"
+            raise problem(path, lines["digest"], what)
+        try:
+            label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
+        except ValueError as error:
+            raise problem(path, lines["verdict"], f"verdict: {error}") from None
+        above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
+        one = Adjudication(
+            digest=digest,
+            label=label,
+            probability=settings.number("probability", 0, 1) or 0.0,
+            about=tuple(match[1] for match in above if match)[::-1],
+            **{key: settings.text(key) for key in _TEXTS if settings.values.get(key)},
+        )
+        if found.setdefault(digest, one) is not one:
+            raise problem(path, line, f"digest {digest} stands twice; keep one verdict")
+    return found
+
+
+def merged(
+    given: Iterable[T],
+    key: Callable[[T], Hashable] = attrgetter("digest"),
+    words: Callable[[T], tuple[object, ...]] = attrgetter("item", "name", "label"),
+) -> tuple[list[T], list[str]]:
+    """Return the first verdict with each key, and a line for each later one that contradicts it.
+
+    ``words`` returns what a verdict is about, who gave it, and what it says.
+    """
+    found: dict[Hashable, T] = {}
+    refused = []
+    for one in given:
+        about, name, label = words(one)
+        _, before, kept = words(found.setdefault(key(one), one))
+        if label != kept:
+            said = f"{about}: {name} says {label}, but {before} said {kept}"
+            refused.append(f"{said}; take that entry out to decide anew")
+    return list(found.values()), refused
+
+
+def save_adjudications(adjudications: Adjudications, path: Path) -> None:
+    """Write the file, ordered by item. Raises QAError if it cannot be written."""
+    ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
+    text = _HEAD if ordered else f"{_HEAD}[]\n"
+    for one in ordered:
+        values = {**asdict(one), "verdict": one.label}
+        entry = {key: values[key] for key in (*_KEYS, *(_AUDIT if one.pair else ()))}
+        text += "".join(f"# {line}\n" for line in one.about)
+        text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    write_texts([(path, text)])
+
+
+def load_people(paths: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts of several files. Raises UsageError if two contradict each other."""
+    found = list[Adjudication]()
+    for path in paths:
+        found, refused = merged([*found, *load_adjudications(path).values()])
+        if refused:
+            raise UsageError(f"{path}: {refused[0]}")
+    return {one.digest: one for one in found}

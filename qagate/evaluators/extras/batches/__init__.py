@@ -1,0 +1,1 @@
+"""Batches: many calls handed over at once, for half the price."""

@@ -1,0 +1,1 @@
+"""Checks of an answer by code, bundled or the user's."""

@@ -1,0 +1,1 @@
+"""Metrics of deepeval, measured beside the judge."""

@@ -1,0 +1,1 @@
+"""The offline judge: rules that compare an answer with the golds word by word."""

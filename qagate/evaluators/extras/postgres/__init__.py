@@ -1,0 +1,1 @@
+"""A ledger that several machines share, in PostgreSQL."""

@@ -1,0 +1,1 @@
+"""``qagate decide``: a verdict over two results of another tool."""

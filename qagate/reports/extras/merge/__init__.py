@@ -1,0 +1,1 @@
+"""``qagate merge`` and ``qagate gate``: reports counted again from their records."""

@@ -1,0 +1,233 @@
+"""Recorded runs counted again: with other gates or another baseline, or several as one run."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+
+from qagate.cases.config import GatesFile
+from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
+from qagate.evaluators.core import UsageError
+from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
+from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import COLUMNS, Record, in_order
+from qagate.reports.run.report import Report, SliceSummary
+from qagate.reports.verdict.assemble import (
+    Facts,
+    ReportInputs,
+    account,
+    count_run,
+    paired_slices,
+)
+
+
+def rebuilt(
+    report: Report,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+    datasets: tuple[Dataset, ...] | None = None,
+) -> Report:
+    """Return the report counted again against these runs; ``datasets`` replace its own."""
+    inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
+    facts = replace(_facts([report]), provenance=report.provenance, run=report.run)
+    return account(inputs, facts, baseline, anchor)
+
+
+def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
+    return ReportInputs(
+        datasets=datasets,
+        records=report.records,
+        whole={one.name: one.whole for one in report.slices},
+        samples={one.name: one.sample for one in report.slices if one.sample},
+        outside=tuple(x for x in report.judging.calibrations if x.source != "records"),
+        shards=report.shards,
+    )
+
+
+def audits_of(report: Report, *baselines: Baseline | None) -> Iterator[AuditedGate]:
+    """Yield the gates of a report that people decide, compared with these runs."""
+    inputs = _inputs_of(report, report.datasets)
+    run = count_run(inputs, in_order(inputs.records), report.judge)
+    compared = [paired_slices(run, report.judge, one) for one in baselines]
+    for dataset in run.datasets:
+        for sides in filter(None, compared):
+            yield from audited_gates(
+                dataset, [sides[one.name] for one in run.of(dataset)]
+            )
+
+
+def regated(
+    report: Report,
+    gates: GatesFile,
+    baseline: Baseline | None,
+    anchor: Baseline | None = None,
+) -> Report:
+    """Return the report with these gates for its own. Raises UsageError for names it lacks."""
+    return rebuilt(report, baseline, anchor, gates.put_into(report.datasets, "--gates"))
+
+
+def merged(
+    reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
+) -> Report:
+    """Return the report of these runs as one. Raises UsageError if they are not parts of one."""
+    _same("model", [report.model for report in reports])
+    _same("judge", [report.judge for report in reports])
+    groups: dict[str, list[Dataset]] = defaultdict(list)
+    for dataset in (dataset for report in reports for dataset in report.datasets):
+        groups[dataset.name].append(dataset)
+    parts: dict[str, SliceSummary] = {}
+    for part in (part for report in reports for part in report.slices):
+        first = parts.setdefault(part.name, part)
+        _same(f"number of items in {part.name}", [first.whole, part.whole])
+        samples = [summary.sample for summary in (first, part)]
+        _same(f"sample of {part.name}", [sample and sample.text for sample in samples])
+    shards = _shards_together([report.shards for report in reports])
+    inputs = ReportInputs(
+        datasets=tuple(map(_dataset, groups.values())),
+        records=_records(reports),
+        whole={name: part.whole for name, part in parts.items()},
+        samples={name: part.sample for name, part in parts.items() if part.sample},
+        outside=_outside(reports),
+        shards=shards if shards and shards.missing else None,
+    )
+    return account(inputs, _facts(reports), baseline, anchor)
+
+
+def _shards_together(shards: Sequence[Shards | None]) -> Shards | None:
+    """Return all shards as one; None of runs that are none. Raises UsageError for a mixture."""
+    counts = [shard.of if shard else "no shard" for shard in shards]
+    _same("number of shards", counts)
+    held: set[int] = set()
+    for shard in shards:
+        if shard:
+            held.update(shard.held)
+    if not shards[0]:
+        return None
+    return Shards(of=shards[0].of, held=tuple(sorted(held)))
+
+
+def _facts(reports: Sequence[Report]) -> Facts:
+    ends = [report.session for report in reports]
+    codes = [end.pytest_code for end in ends]
+    odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
+    worst = INTERRUPTED if INTERRUPTED in codes else max(codes)
+    parts = [report.provenance for report in reports]
+    names = dict.fromkeys(name for part in parts for name in part)
+    return Facts(
+        model=reports[0].model,
+        judge=reports[0].judge,
+        session=SessionFacts(
+            failures=sum(end.failures for end in ends),
+            interrupted=any(end.interrupted for end in ends),
+            cause=next((end.cause for end in ends if end.cause), ""),
+            left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
+            left_out=tuple(
+                dict.fromkeys(name for end in ends for name in end.left_out)
+            ),
+            pytest_code=odd[0] if odd else worst,
+            notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
+        ),
+        provenance={
+            name: _origin(name, [part.get(name) for part in parts]) for name in names
+        },
+        run={"shards": [report.run for report in reports]},
+        complete=all(report.complete for report in reports),
+    )
+
+
+def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
+    found: dict[str, Record] = {}
+    for record in (record for report in reports for record in report.records):
+        first = found.setdefault(record.key, record)
+        if first != record:
+            odd = next(
+                name
+                for name in COLUMNS
+                if getattr(first, name) != getattr(record, name)
+            )
+            raise UsageError(
+                f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
+                "one run, or let the runs share a ledger"
+            )
+    return tuple(found.values())
+
+
+def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
+    """Return the calibrations from outside the records, except those of slices in the records.
+
+    The first of equal figures counts, for the slices of all; of shards the least trusting one.
+    """
+    inside = {part.name for report in reports for part in report.slices}
+    found: dict[tuple[str, bool], Calibration] = {}
+    every = (one for report in reports for one in report.judging.calibrations)
+    for one in (one for one in every if one.source != "records"):
+        name = f"{one.dataset}:{one.language}"
+        first = found.setdefault((name, not one.measures), one)
+        if reports[0].shards:
+            first = min(
+                first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded)
+            )
+        else:
+            _same(f"metrics of the judge by {name}", [first.measures, one.measures])
+        graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
+        blocks = first.blocks or one.blocks
+        found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)
+    return tuple(one for (name, _), one in found.items() if name not in inside)
+
+
+def _dataset(parts: Sequence[Dataset]) -> Dataset:
+    name = parts[0].name
+    alike = [
+        field.name
+        for field in fields(Dataset)
+        if field.name not in ("folder", "slices")
+    ]
+    for field in alike:
+        _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
+    slices: dict[str, Slice] = {}
+    for language, slice_ in (pair for part in parts for pair in part.slices.items()):
+        first = slices.setdefault(language, slice_)
+        _same(f"gates of {slice_.name}", [first.thresholds, slice_.thresholds])
+        if first != slice_:
+            raise UsageError(
+                f"{slice_.name}: rubric, data file or settings are not those of the other runs; "
+                "merge parts of one run only"
+            )
+    return replace(parts[0], slices=slices)
+
+
+def _origin(name: str, values: Sequence[object]) -> object:
+    if name in ("models_returned", "judges_returned"):  # what the providers named
+        listed = [value for value in values if isinstance(value, (list, tuple))]
+        return sorted({str(one) for value in listed for one in value})
+    if name == "slices":
+        found: dict[str, object] = {}
+        for value in values:
+            for slice_, known in value.items() if isinstance(value, Mapping) else ():
+                same = [found.setdefault(slice_, known), known]
+                _same(f"data, prompt or rubric of {slice_}", same)
+        return dict(sorted(found.items()))
+    if name in ("python", "packages") and any(value != values[0] for value in values):
+        return list(values)  # these may differ
+    _same(name, values)
+    return values[0]
+
+
+def _same(what: str, values: Sequence[object]) -> None:
+    other = next((value for value in values if value != values[0]), values[0])
+    if other != values[0]:
+        first, second = (_text(value)[:200] for value in (values[0], other))
+        raise UsageError(
+            f"the runs differ in {what}: {first!r} and {second!r}; merge parts of one run only"
+        )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value)) or "none"
+    if not isinstance(value, Threshold):
+        return str(value)
+    how = f"fail: {value.fail}, " if value.fail else ""
+    looked = f", share: {value.share:g}" if value.evidence == "audited" else ""
+    return f"{value.name} {value.bar} ({how}evidence: {value.evidence}{looked})"

@@ -1,0 +1,1 @@
+"""``qagate.load``: a run as frames for a notebook."""

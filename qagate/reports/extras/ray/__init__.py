@@ -1,0 +1,1 @@
+"""``qagate run --on ray``: shards of a run on a Ray cluster."""

@@ -1,0 +1,198 @@
+"""``--until-decided``: asks items in a fixed order, and stops a slice once it is decided.
+
+A slice is decided when all its gates are, by ``gates/sequential.py``; a gate that asks for all
+items at once keeps its slice from being stopped.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+from qagate.cases.dataset import Plan, PlannedItem
+from qagate.evaluators.core import Outcome, UsageError
+from qagate.evaluators.runtime.engine import stopped
+from qagate.evaluators.statistics.betting import Evidence
+from qagate.reports.extras.sequential.sequential import (
+    SEQUENTIAL,
+    SequentialGate,
+    place_of,
+)
+from qagate.reports.plugin.calibrator import Calibrator
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record, make_record
+from qagate.reports.verdict.assemble import ReportInputs, sequences
+
+MIN_IN_HAND = 16  # items of a queue in hand at its beginning
+
+
+def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
+    """Return each slice with sequential gates alone, and its queue: the data set if one pools."""
+    found = {}
+    for dataset in plan.datasets:
+        pooled = any(paired and one.evidence == SEQUENTIAL for one in dataset.pooled)
+        for one in dataset.slices.values():
+            every = (*one.thresholds, *dataset.pooled)
+            gates = [gate for gate in every if paired or not gate.paired]
+            if gates and all(gate.evidence == SEQUENTIAL for gate in gates):
+                found[one.name] = dataset.name if pooled else one.name
+    return found
+
+
+def in_sequence(plan: Plan, *, paired: bool) -> Plan:
+    """Return the plan in the order of asking, what measures the judge first. Raises UsageError."""
+    queues = stoppable(plan, paired=paired)
+    if not any(item.slice.name in queues for item in plan.items.values()):
+        without = "" if paired else " or give --baseline=RUN for those on a change"
+        what = (
+            "no slice has gates with `evidence: sequential` alone; declare them (drop: "
+        )
+        raise UsageError(
+            f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}"
+        )
+    by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
+    for item in plan.items.values():
+        by_queue[queues.get(item.slice.name, item.slice.name)].append(item)
+    for queue in by_queue.values():
+        if queue[0].slice.kind.answered:
+            queue.sort(key=lambda one: (place_of(one.slice, one.case), one.repeat))
+    ranked = [pair for queue in by_queue.values() for pair in enumerate(queue)]
+    ranked.sort(key=lambda pair: (pair[1].slice.kind.answered, pair[0]))
+    return replace(plan, items={item.key: item for _, item in ranked})
+
+
+@dataclass(slots=True, kw_only=True)
+class _Watched:
+    """A gate with the evidence of the units that have ended, as far as no earlier one is open."""
+
+    gate: SequentialGate
+    is_over: bool
+    """Whether no further item changes it."""
+    evidence: Evidence
+
+    def advance(self, ended: Mapping[str, Record]) -> None:
+        """Take in the units that have ended since; what is not asked again has."""
+        units, before = self.gate.units, len(self.evidence.sizes)
+        known = before
+        while known < len(units) and all(
+            new.key in ended or new.outcome != "stopped" for _, _, new in units[known]
+        ):
+            self.evidence.add(self.gate.ends(units[known], ended))
+            known += 1
+        if known > before and not self.is_over and not self.gate.blocked:
+            self.is_over = self.gate.verdict(self.evidence) != "INCONCLUSIVE"
+
+
+class EarlyStopping:
+    """Says which items need no longer be asked.
+
+    Nothing is decided before the judge is measured. Of items under way when a slice is decided at
+    most an eighth of those before them (or 16), and ``ahead``, are paid for.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        calibrator: Calibrator,
+        judge: str,
+        baselines: Sequence[Baseline | None],
+        ahead: int,
+    ) -> None:
+        self._plan, self._judge, self._baselines, self._ahead = (
+            plan,
+            judge,
+            baselines,
+            ahead,
+        )
+        self._calibrator = copy(calibrator)  # with a selection of its own
+        self._queue_of = stoppable(plan, paired=any(baselines))
+        every = (one for dataset in plan.datasets for one in dataset.slices.values())
+        self._slices = [one for one in every if one.name in self._queue_of]
+        self._decided: set[str] = set()
+        self._outcomes: dict[str, Outcome] = {}
+        self._ended: dict[str, Record] = {}
+        self._watched: list[_Watched] | None = None
+        self.select(list(plan.items))
+
+    def select(self, keys: Collection[str]) -> None:
+        """Note which planned items are asked at all."""
+        chosen = set(keys)
+        self._selected = [
+            item for key, item in self._plan.items.items() if key in chosen
+        ]
+        self._calibrator.select([item.key for item in self._selected])
+        self._queues = defaultdict[str, list[str]](list)
+        self._firsts = Counter[
+            str
+        ]()  # items of a queue, from its first on, that have all ended
+        self._places: dict[str, int] = {}
+        for item in (one for one in self._selected if one.slice.name in self._queue_of):
+            queue = self._queues[self._queue_of[item.slice.name]]
+            self._places[item.key] = len(queue)
+            queue.append(item.key)
+
+    def is_due(self, key: str) -> bool:
+        """Return whether an item may be asked now, or must wait for earlier ones."""
+        if key not in self._places:
+            return True
+        name = self._queue_of[self._plan.items[key].slice.name]
+        queue, ended = self._queues[name], self._firsts[name]
+        while ended < len(queue) and queue[ended] in self._ended:
+            ended += 1
+        self._firsts[name] = ended
+        return self._places[key] < ended + min(
+            self._ahead, max(MIN_IN_HAND, ended // 8)
+        )
+
+    def note(self, outcome: Outcome) -> Collection[str]:
+        """Note an item's outcome; return the keys that need no longer be asked."""
+        self._outcomes[outcome.key] = outcome
+        item = self._plan.items.get(outcome.key)
+        if item is not None:
+            self._ended[item.key] = make_record(item, outcome)
+        if self._watched is None:
+            labelled = (
+                one.key for one in self._selected if not one.slice.kind.answered
+            )
+            measured = self._calibrator.is_complete(self._outcomes)
+            if not (measured and all(key in self._ended for key in labelled)):
+                return ()
+            self._watched = list(self._watch())
+        for one in self._watched:
+            one.advance(self._ended)
+        unneeded: list[str] = []
+        for slice_ in (one for one in self._slices if one.name not in self._decided):
+            about = (
+                (one, [side.slice_.name for side in one.gate.sides])
+                for one in self._watched
+            )
+            own = [one for one, names in about if slice_.name in names]
+            if own and all(one.is_over for one in own):  # it has just been decided
+                self._decided.add(slice_.name)
+                mine = (
+                    one.key for one in self._selected if one.slice.name == slice_.name
+                )
+                unneeded += (key for key in mine if key not in self._ended)
+        return unneeded
+
+    def _watch(self) -> Iterator[_Watched]:
+        """Yield the report's gates with all unlabelled items open: the first may not be typical."""
+        records = (
+            make_record(one, stopped(one.key))
+            if one.slice.kind.answered
+            else self._ended[one.key]
+            for one in self._selected
+        )
+        inputs = ReportInputs.of(
+            self._plan, records, self._calibrator.calibrations(self._outcomes)
+        )
+        asked, samples = (
+            Counter(one.slice.name for one in self._selected),
+            self._plan.samples,
+        )
+        every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
+                    if asked[name])  # fmt: skip
+        for gate in sequences(inputs, self._judge, self._baselines):
+            evidence = Evidence(largest=max(map(len, gate.units), default=1))
+            is_over = every and self._plan.shard is None and gate.hopeless
+            yield _Watched(gate=gate, is_over=is_over, evidence=evidence)

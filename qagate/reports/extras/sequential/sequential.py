@@ -1,0 +1,399 @@
+"""Gates that may be checked after every item, and are final once the evidence suffices.
+
+Items are asked in a fixed order that nobody chooses. The test is by betting (``evaluators/
+statistics/betting.py``): Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1. A model that is
+worse by exactly the margin passes with a probability of at most 2.5 %, however often one looks. Of
+audited gates people decide by a few pairs, drawn with known probabilities (``compare/audit.py``).
+"""
+
+import math
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qagate.cases.dataset import Dataset, Slice, Threshold
+from qagate.evaluators.core import Case
+from qagate.evaluators.output import plural
+from qagate.evaluators.statistics import betting
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
+from qagate.evaluators.statistics.metrics import DROP
+from qagate.reports.compare import pairs
+from qagate.reports.compare.differences import elsewhere, not_asked, scopes, share_hit
+from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
+from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.run.evidence import AuditStep, AuditTrail
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import GateResult, GateState, SliceSummary
+
+SEQUENTIAL = "sequential"
+
+GateMatch = tuple[pairs.PairedSlice, Record | None, Record]
+
+BROKEN = (
+    "an assumption broke: no value fits all the evidence, "
+    "so these items are not in random order"
+)
+
+
+def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
+    """Return an item's place in the order: that of its unit, then a hash of its own data."""
+    return slice_.place_of(item), item.digest, item.language, item.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateAtAnyLook:
+    """A threshold and its slices, decided by bets."""
+
+    threshold: Threshold
+    sides: pairs.Sides
+
+    @property
+    def margin(self) -> float:
+        """The largest change that passes, in the metric's unit."""
+        return self.threshold.max or 0.0
+
+    @property
+    def limit(self) -> float:
+        """The change, negative where it harms, below which the gate fails."""
+        return -self.margin if self.threshold.fail == "margin" else 0.0
+
+    @property
+    def sign(self) -> int:
+        """The factor from new - old to a change that is negative where it harms."""
+        return 1 if self.threshold.measure == DROP else -1
+
+    def lost_of(
+        self, parts: Mapping[str, tuple[betting.Observations, betting.Observations]]
+    ) -> str:
+        """Return which languages are beyond the margin at any look; empty where none is."""
+        highs = {name: high for name, (_, high) in parts.items()}
+        said = []
+        for name in betting.shown_below(highs, -self.margin) if len(parts) > 1 else ():
+            ends = [
+                self.sign * end
+                for end in betting.confidence_sequence(*parts[name]) or ()
+            ]
+            span = (
+                f": 95 % interval at any look {span_of((min(ends), max(ends)))}"
+                if ends
+                else ""
+            )
+            said.append(f"{name} is shown to be beyond the margin{span}")
+        return f"{'; '.join(said)}; all languages: " if said else ""
+
+    def result_of(
+        self, state: GateState, estimate: Estimate, obstacle: str, reason: str
+    ) -> GateResult:
+        """Return the verdict, or the obstacle to it, and why."""
+        obstacle = obstacle or (BROKEN if estimate.n and not estimate.interval else "")
+        first = self.sides[0].slice_
+        return GateResult(
+            dataset=first.dataset,
+            language="" if self.threshold.pool else first.language,
+            threshold=self.threshold,
+            state="INCONCLUSIVE" if obstacle else state,
+            estimate=estimate,
+            reason=obstacle or reason,
+            anchored=self.sides[0].role == "anchor",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialGate(GateAtAnyLook):
+    """A threshold and its items, in independent units in a fixed order."""
+
+    units: tuple[tuple[GateMatch, ...], ...]
+    hit: pairs.Hit
+    blocked: str = ""
+    """Why the gate cannot be decided; empty where it can."""
+    scale: JudgeScale | None = None
+    """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
+
+    @property
+    def bets(self) -> list[tuple[int, float, float]]:
+        """The bets: sign of the values, what the mean is above for a PASS, and below for a FAIL.
+
+        A share x counts as 2 x - 1, to use the whole range from -1 to 1.
+        """
+        bar, scale = self.threshold, self.scale
+        if bar.paired:
+            allowed = (
+                scale.shrunk(self.margin, confident=True) if scale else self.margin
+            )
+            return [(self.sign, -allowed, self.limit)]
+        ends = [(1, bar.min), (-1, bar.max)]
+        known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
+        return [(sign, mean, mean) for sign, mean in known]
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
+        return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.bets)
+
+    def ends(
+        self, unit: Sequence[GateMatch], new: Mapping[str, Record]
+    ) -> list[betting.Ends]:
+        """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
+        found: list[betting.Ends] = []
+        for side, old, one in unit:
+            now = self.hit(side, new.get(one.key, one))
+            if self.threshold.paired:
+                found.append(
+                    pairs.change_ends(self.hit(side, old) if old else None, now)
+                )
+            else:
+                found.append((-1, 1) if now is None else (2 * now - 1, 2 * now - 1))
+        return found
+
+    def verdict(self, evidence: betting.Evidence) -> GateState:
+        """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
+        tests = [
+            (*evidence.seen(sign), above, below) for sign, above, below in self.bets
+        ]
+        return betting.first_verdict(tests) or "INCONCLUSIVE"
+
+    def result(self) -> GateResult:
+        """Return the verdict with the sentence that says why; items not asked are unknown."""
+        ends = [self.ends(unit, {}) for unit in self.units]
+        found, parts = betting.Evidence.of(ends), {}
+        for side in self.sides if self.threshold.pool else ():
+            own = ([match for match in unit if match[0] is side] for unit in self.units)
+            seen = betting.Evidence.of(self.ends(unit, {}) for unit in own if unit)
+            if seen.sizes:
+                parts[side.slice_.language] = seen.seen(self.sign)
+        state, estimate, lost = self.verdict(found), UNDEFINED, self.lost_of(parts)
+        values = [low for unit in ends for low, high in unit if low == high]
+        if values:
+            points = [sum(values) / len(values), *(found.interval or ())]
+            mean, *span = (
+                points if self.threshold.paired else [(one + 1) / 2 for one in points]
+            )
+            estimate = Estimate.of(
+                mean, (span[0], span[1]) if span else None, len(values)
+            )
+        reason = lost + self._reason(state, estimate)
+        return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
+
+    def _reason(self, state: GateState, estimate: Estimate) -> str:
+        bar, value, interval = self.threshold, estimate.value, estimate.interval
+        text, margin = "no item has a grade yet", f"the margin of {self.margin:g}"
+        what, where = (
+            f"the {bar.measure} is ",
+            ("to clear the bar", "not to clear the bar"),
+        )
+        neither = "neither to clear the bar nor not to"
+        if bar.paired:
+            beyond = f"to be beyond {margin}" if bar.fail == "margin" else "to be real"
+            where = f"to be within {margin}", beyond
+            neither = f"neither to be within {margin} nor beyond it"
+        if value is not None and interval is not None:
+            shown = {"PASS": where[0], "FAIL": where[1]}.get(state, neither)
+            text = (
+                f"{bar.of or 'new - old' if bar.paired else bar.measure} is "
+                f"{figure(value, bar.min, bar.max)}, 95 % interval at any look "
+                f"{span_of(interval)}: {what if bar.paired else ''}shown {shown}"
+            )
+        every = plural(sum(map(len, self.units)), "item")
+        freed = f"; {self.scale.text(estimate)}" if self.scale else ""
+        other = (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
+        basis = [f"{estimate.n:,} of {every}, in a fixed order", *other]
+        return f"{text} ({'; '.join(basis)}){freed}"
+
+
+def settled_notes(
+    slices: Iterable[SliceSummary], gates: Sequence[GateResult]
+) -> Iterator[str]:
+    """Yield how much was asked of each slice that was stopped early, and why."""
+    for one in (one for one in slices if one.counts.stopped):
+        asked = f"{one.counts.planned - one.counts.stopped:,} of {one.counts.planned:,} items"
+        own = (gate for gate in gates if gate.dataset == one.dataset)
+        near = [gate for gate in own if gate.language in ("", one.language)]
+        if open_ := next((gate for gate in near if gate.state == "INCONCLUSIVE"), None):
+            why = (
+                f"no further item could decide {open_.name} {open_.bar}: {open_.reason}"
+            )
+            yield f"{one.name}: stopped after {asked}, as {why}"
+        else:
+            yield (
+                f"{one.name}: settled after {asked}, and the others were not asked; all its "
+                "figures, parity too, are over these and lean to the side of the verdict"
+            )
+
+
+def sequential_gates(
+    dataset: Dataset,
+    slices: Sequence[Slice],
+    records: Mapping[str, Sequence[Record]],
+    blocked: Mapping[str, str],
+    compared: Iterable[pairs.Sides],
+) -> Iterator[SequentialGate]:
+    """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
+    for one in slices:
+        pairing = pairs.PairedRecords(pairs=(), unknown=tuple(records[one.name]))
+        alone = pairs.PairedSlice(
+            slice_=one, pairing=pairing, blocked=blocked[one.name]
+        )
+        for threshold in one.thresholds:
+            if threshold.evidence == SEQUENTIAL and not threshold.paired:
+                yield _gate(threshold, [alone])
+    for sides in compared:
+        for threshold, scope in scopes(dataset, sides):
+            if threshold.evidence == SEQUENTIAL:
+                yield _gate(threshold, scope)
+
+
+def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
+    name = threshold.of if threshold.paired else threshold.measure
+    hit = share_hit(name, sides)
+    not_share = (
+        "" if hit else f"{name} is no share of all items; choose another evidence"
+    )
+    units: dict[str, list[GateMatch]] = defaultdict(list)
+    for side in sides:
+        for old, new in side.matches:
+            units[side.slice_.place_of(new)].append((side, old, new))
+    return SequentialGate(
+        threshold=threshold,
+        sides=sides,
+        units=tuple(tuple(units[place]) for place in sorted(units)),
+        hit=hit or pairs.passes,
+        blocked=next((one.blocked for one in sides if one.blocked), not_share),
+        scale=judge_scale(sides, threshold.of) if threshold.paired else None,
+    )
+
+
+REVIEW = "qagate review RUN"  # how the command for people begins; RUN is the run's own folder
+_STEPS = 200  # the most points in a plot
+_LOG10 = math.log(10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditedGate(GateAtAnyLook):
+    """A margin, its slices, and people's verdicts; the judge only says where people look."""
+
+    audit: Audit
+
+    @property
+    def obstacle(self) -> str:
+        """Why people's verdicts cannot decide the gate; empty where they can."""
+        margin = self.threshold.max
+        if margin is None or not 0 <= margin < 1:
+            return f"drop needs a margin as a share of items, from 0 to below 1, not {margin}"
+        return next(
+            (one.narrow for one in self.sides if one.narrow), self.audit.changed
+        )
+
+    @property
+    def state(self) -> GateState:
+        """PASS or FAIL once the evidence has sufficed; it then stays."""
+        if self.obstacle:
+            return "INCONCLUSIVE"
+        return "FAIL" if self._lost else self._of_all
+
+    @property
+    def _of_all(self) -> GateState:
+        test = (*self.audit.ends, -self.margin, self.limit)
+        return betting.first_verdict([test]) or "INCONCLUSIVE"
+
+    @property
+    def _lost(self) -> str:
+        parts = self.audit.by_language if self.threshold.pool else {}
+        return self.lost_of({name: one.ends for name, one in parts.items()})
+
+    @property
+    def next_pairs(self) -> list[AuditedPair]:
+        """The pairs for people to look at now; none once the gate is decided."""
+        done = self.obstacle or self.state != "INCONCLUSIVE"
+        return [] if done else self.audit.next_pairs(self.margin, self.limit)
+
+    @property
+    def estimate(self) -> Estimate:
+        """New - old by people's verdicts; its interval holds at any look."""
+        values = [sum(one.ends) / 2 for unit in self.audit.reached for one in unit]
+        if not values:
+            return UNDEFINED
+        mean = sum(values) / len(values)
+        return Estimate.of(
+            mean, betting.confidence_sequence(*self.audit.ends), len(values)
+        )
+
+    @property
+    def trail(self) -> AuditTrail:
+        """How the evidence grew, with the judge's own difference for comparison."""
+        every = list(self.audit.pairs)
+        growth = self.audit.growth(self.margin, self.limit)
+        judged, scale = (
+            pairs.paired_difference(self.sides).estimate,
+            judge_scale(self.sides),
+        )
+        apart = max(1, math.ceil(len(growth) / _STEPS))
+        return AuditTrail(
+            pairs=len(every),
+            alike=sum(not one.plan.why for one in every),
+            looked=sum(one.is_known for one in every),
+            open=sum(one.is_open for one in every),
+            next=len(self.next_pairs),
+            judged=judged,
+            corrected=scale.corrected(judged) if scale else UNDEFINED,
+            steps=tuple(
+                AuditStep(looked=looked, passing=above / _LOG10, failing=below / _LOG10)
+                for looked, above, below in growth[::-apart][::-1]
+            ),
+        )
+
+    def result(self) -> GateResult:
+        """Return the verdict with the sentence that says why."""
+        trail, estimate = self.trail, self.estimate
+        reason = self._lost + self._reason(self._of_all, estimate, trail)
+        return replace(
+            self.result_of(self.state, estimate, self.obstacle, reason), audit=trail
+        )
+
+    def _reason(self, state: GateState, estimate: Estimate, trail: AuditTrail) -> str:
+        margin = f"the margin of {self.margin:g}"
+        text = "people have looked at no pair yet"
+        if (
+            (trail.looked or state == "PASS")
+            and estimate.interval
+            and estimate.value is not None
+        ):
+            value, span = (
+                figure(estimate.value, -self.margin),
+                span_of(estimate.interval),
+            )
+            text = f"people: new - old is {value}, 95 % interval {span} at any look"
+        if state == "PASS":
+            text += f": the drop is shown to be within {margin}"
+        elif state == "FAIL":
+            beyond = self.threshold.fail == "margin"
+            text += (
+                f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
+            )
+        elif trail.next:
+            blank = sum(one.passes.count(None) for one in self.next_pairs)
+            answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"
+            earlier = f"--{self.sides[0].role}={shlex.quote(self.sides[0].path)}"
+            text += f"; {answers} to read: {REVIEW} {earlier} --until-decided"
+        elif not self._lost:
+            text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
+        seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
+        basis = [seen + (f", {trail.alike:,} of the same text" if trail.alike else "")]
+        if trail.looked and estimate.n < trail.pairs:
+            basis.append(f"the figure is of the first {estimate.n:,}")
+        stuck = [one for unit in self.audit.reached for one in unit if one.is_open]
+        if trail.looked and stuck:
+            which = f"{plural(len(stuck), 'pair')} before the last without a verdict"
+            basis.append(f"{which}, which may be any: {stuck[0].pair.new.key}")
+        judged = trail.judged.value
+        basis.append(f"judged: {'undefined' if judged is None else figure(judged)}")
+        basis += (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
+        return f"{text} ({'; '.join(basis)})"
+
+
+def audited_gates(dataset: Dataset, sides: pairs.Sides) -> Iterator[AuditedGate]:
+    """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
+    for threshold, scope in scopes(dataset, sides):
+        if threshold.evidence == "audited":
+            audit = audit_of(scope, threshold.share)
+            yield AuditedGate(threshold=threshold, sides=scope, audit=audit)

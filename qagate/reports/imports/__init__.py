@@ -1,1 +1,0 @@
-"""Results of other tools, read as runs of this one: ``qagate decide``."""

@@ -1,0 +1,354 @@
+"""``qagate download`` and ``check``: the right file in its place, and what is wrong in it told."""
+
+import os
+import resource
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qagate.cases.config import load_dataset, with_items
+from qagate.cases.extras.download import public_files
+from qagate.cases.labels import Scale
+from qagate.cases.loading import load_cases
+from qagate.evaluators.command_line import PROGRAMS
+from qagate.reports.commands.data_sets import download as main
+from tests.support.downloading import (
+    BOOLQ,
+    CASES,
+    HUSIMPLEQA,
+    SIMPLEQA,
+    FileServer,
+    failure,
+    file_server,
+    get,
+    raw,
+    sha256,
+)
+from tests.support.fixtures import Captured, Patch
+from tests.support.loopback import Answer
+from tests.support.tables import kept
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with file_server() as running:
+        yield running
+
+
+def test_the_file_lands_whole(
+    server: FileServer, tmp_path: Path, capsys: Captured
+) -> None:
+    """The server's bytes, a command whose --items names the file; an unpinned hash is printed."""
+    server.files["/data"] = Answer(body=BOOLQ)
+    path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
+    assert path.read_bytes() == BOOLQ
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{path}: fetched from {server.url()}, {len(BOOLQ):,} bytes, licence CC BY-SA 3.0",
+        f"pytest -n 8 cases/boolq --items 'boolq:en={path}' --model PROVIDER:NAME",
+    ]
+    server.files["/data"] = Answer(body=BOOLQ)
+    for how in ("fetched from", "already there"):
+        get(server, tmp_path)
+        out = capsys.readouterr().out
+        assert how in out
+        assert f"SHA-256 {sha256(BOOLQ)} (pinned nowhere)" in out
+    assert server.server.count == 2
+
+
+@pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])
+def test_another_file_there_is_left_alone(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
+    """It may be the user's: the line says what it is and what to do."""
+    path = tmp_path / "boolq_dev.jsonl"
+    path.write_bytes(body)
+    with pytest.raises(
+        public_files.DownloadError, match="delete it, or choose another --to"
+    ):
+        get(server, tmp_path, "--sha256", sha256(BOOLQ))
+    assert path.read_bytes() == body
+    assert server.server.count == 0
+
+
+def test_a_pinned_benchmark_takes_no_other_file(
+    server: FileServer, tmp_path: Path
+) -> None:
+    """SimpleQA is pinned; with --sha256 a publisher's new file is taken."""
+    server.files["/data"] = Answer(body=SIMPLEQA)
+    with pytest.raises(
+        public_files.DownloadError,
+        match=r"its SHA-256 is .*, not feee3f7e.* with --sha256",
+    ):
+        get(server, tmp_path, name="simpleqa")
+    assert not any(tmp_path.iterdir())
+    get(server, tmp_path, "--sha256", sha256(SIMPLEQA), name="simpleqa")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("boolq", BOOLQ, ["true", "false"]),
+        ("simpleqa", SIMPLEQA, ["Vermeer"]),
+        ("husimpleqa", HUSIMPLEQA, ["Ez", "Ez", "Ez"]),
+    ],
+)
+def test_the_loader_reads_the_official_form(
+    server: FileServer, tmp_path: Path, name: str, body: bytes, expected: list[str]
+) -> None:
+    """The downloaded form loads as the slice that the printed --items names."""
+    server.files["/data"] = Answer(body=body)
+    path = get(server, tmp_path, "--sha256", sha256(body), name=name)
+    one = public_files.load_benchmarks()[name]
+    dataset = load_dataset(CASES / one.dataset / "dataset.yaml")
+    cases = load_cases(with_items(dataset, one.language, path).slices[one.language])
+    assert [case.expected for case in cases] == expected
+    if name == "boolq":
+        assert [case.label for case in cases] == ["YES", "NO"]
+        assert cases[0].context == "Blue it is."
+    if name == "husimpleqa":
+        assert [case.id for case in cases] == ["q0", "q1", "q2"]
+        assert cases[0].metadata["hu_specific_dim"] == "L"
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        *((Answer(**one), said) for one, said in kept(__file__, "no_data")),
+        (Answer(body=b"\x1f\x8b\x08"), "a gzip archive"),
+        (raw(BOOLQ[:9], 99), "the line broke; try again"),
+    ],
+)
+def test_no_data_is_refused(
+    server: FileServer, tmp_path: Path, served: Answer, words: str
+) -> None:
+    """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""
+    server.files["/data"] = served
+    message = failure(server, tmp_path)
+    assert words in message
+    assert "pw1" not in message
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "served",
+    [
+        Answer(body=b"\xef\xbb\xbf\n\n" + BOOLQ),
+        raw(BOOLQ),
+        Answer(status=302, headers={"Location": "/moved"}),
+    ],
+    ids=["blank-lines", "no-length", "moved"],
+)
+def test_harmless_differences_are_taken(
+    server: FileServer, tmp_path: Path, served: Answer
+) -> None:
+    """A BOM and blank lines, a server that does not say the length, and a file that has moved."""
+    server.files.update({"/data": served, "/moved": Answer(body=BOOLQ)})
+    assert get(server, tmp_path).read_bytes().endswith(BOOLQ)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_content_is_judged(body: bytes) -> None:
+    """No bytes make the look at the content fail, and a missing column is always noticed."""
+    assert public_files.load_benchmarks()["boolq"].fault_of(body, "")
+
+
+def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
+    """One line without a query, as good as a password; our loopback is not for others."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/x?token=secret"
+        with pytest.raises(
+            public_files.DownloadError, match="cannot be reached"
+        ) as caught:
+            main(["boolq", "--to", str(tmp_path), "--url", url])
+    assert "secret" not in str(caught.value)
+    public_files.check_redirect(
+        "https://files.example/x", "https://mirror.example/x?token=1"
+    )
+    with pytest.raises(public_files.DownloadError, match="is this machine"):
+        public_files.check_redirect(
+            "https://files.example/x", "http://127.0.0.1:8080/x"
+        )
+    public_files.check_address("https://files.example/x?signature=abc#here")
+    assert (
+        public_files.without_query("https://u:p@files.example/x?sign=abc")
+        == "https://***@files.example/x"
+    )
+    with pytest.raises(public_files.DownloadError, match="not an address"):
+        public_files.fetch("http://127.0.0.1:1/x?\x00", "")
+
+
+def test_silence_and_size_are_bounded(server: FileServer) -> None:
+    """A silent server is given up; a file past the bound is refused, announced or not."""
+    server.files["/data"] = Answer(action="headers", body=BOOLQ)
+    with pytest.raises(public_files.DownloadError, match="no data in time; try again"):
+        public_files.fetch(server.url(), "", read_s=0.3)
+    for served in (Answer(body=BOOLQ), raw(BOOLQ)):
+        server.files["/data"] = served
+        with pytest.raises(public_files.DownloadError, match="larger than 100 bytes"):
+            public_files.fetch(server.url(), "", limit=100)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
+def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
+    """The system's reason is said with the way out, no file is in place, in any folder."""
+    server.files["/data"] = Answer(body=BOOLQ)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(
+        public_files.DownloadError, match=r"file.*cannot be written or read \(.*--to"
+    ):
+        get(server, tmp_path / "file" / "below")
+    (tmp_path / "file").unlink()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (300, limits[1])
+    )  # as good as a full disk
+    try:
+        message = failure(server, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert message.endswith("(File too large); mend that, or choose another --to")
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_tables_are_as_the_publishers_have_it() -> None:
+    """Addresses, files, licences, pins and slices are there; the data's folder is ignored."""
+    ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert f"{public_files.DATA_FOLDER.parts[0]}/" in ignored
+    benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
+    assert {*benchmarks, *sets} == {"simpleqa", "husimpleqa", "boolq", "evouna-nq", "evouna-tq",
+                                    "nq301", "mohler"}  # fmt: skip
+    parts = [file for one in sets.values() for file in (one, one.golds) if file]
+    assert all(any(len(part) == 40 for part in one.url.split("/")) for one in parts)
+    assert len(benchmarks["simpleqa"].sha256) == 64
+    files = [*benchmarks.values(), *parts]
+    assert len({one.file for one in files}) == len(files)
+    for one in files:
+        assert one.url.startswith("https://")
+        public_files.check_address(one.url)
+        assert one.licence
+        assert one.hint
+    for one in benchmarks.values():
+        assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
+    for labelled in sets.values():
+        Scale.parse(labelled.scale or "0:1")
+
+
+YAML: str = kept(__file__, "yaml")
+HEAD = "id,question,answer,fact_id,source\n"
+EN = HEAD + "a,Where is it?,Sofia,f1,web\nb,Who is it?,Vazov,f2,web\n"
+BG = HEAD + "a,Къде е това?,София,f1,web\nb,Кой е това?,Вазов,f2,web\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: Patch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "facts"
+    folder.mkdir()
+    for name, text in (("dataset.yaml", YAML), ("en.csv", EN), ("bg.csv", BG)):
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def check(words: list[str]) -> int:
+    return PROGRAMS["cases"].run(["check", *words])
+
+
+def spoil(file: Path, old: str, new: str) -> None:
+    file.write_text(
+        file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8"
+    )
+
+
+def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -> None:
+    """A folder stands for every dataset.yaml below it; warnings fail in strict mode only."""
+    for name in ("facts", "facts/dataset.yaml", "."):
+        assert check([name]) == 0
+        assert capsys.readouterr().out == "0 errors, 0 warnings: 4 items in 2 files\n"
+    spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
+    assert check(["facts"]) == 0
+    assert check(["facts", "--strict"]) == 1
+    assert "1 warning:" in capsys.readouterr().out
+
+
+def test_bundled_sets_below_the_folder_are_checked_too(
+    project: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    """A data set that stands next to them hides none."""
+    shutil.copytree(project, project.with_name("mine"))
+    monkeypatch.setattr("qagate.reports.commands.data_sets.CASES", project)
+    assert check([]) == 0
+    assert "8 items in 4 files" in capsys.readouterr().out
+
+
+def test_a_data_set_can_say_what_is_not_to_be_told_and_why(
+    project: Path, capsys: Captured
+) -> None:
+    """What is waived is counted and shown with its reason; a misspelt check is refused."""
+    spoil(project / "bg.csv", "София", "Вaрна")
+    spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
+    with (project / "dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write(
+            "check: {stale_after: 6, waive: {leak: known to all, stale: as before}}\n"
+        )
+    assert check(["facts"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "bg.csv: row 1: mixed-scripts: error" in lines[0]
+    assert lines[1] == "facts/dataset.yaml: leak: waived, 1 not shown: known to all"
+    assert lines[2] == "1 error, 0 warnings: 4 items in 2 files"
+    for line, said in (
+        ("{waive: {missing: x}}", "key 'missing': not known"),
+        ("{waive: {leak: ''}}", "key 'leak': text is needed"),
+        ("{stale: 12}", "key 'stale': not known"),
+    ):
+        (project / "dataset.yaml").write_text(
+            f"{YAML}check: {line}\n", encoding="utf-8"
+        )
+        assert check(["facts"]) == 4
+        assert said in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_loaded_hides_no_other(
+    project: Path, capsys: Captured
+) -> None:
+    """The rest is checked, the refusal goes to the error stream, the code is 4."""
+    spoil(project / "en.csv", "Sofia", "")
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    assert check(["facts"]) == 4
+    printed = capsys.readouterr()
+    assert "facts/en.csv:2: row 1, column 'answer': empty" in printed.err
+    assert "mixed-scripts" in printed.out
+    assert printed.out.endswith(
+        "2 errors, 0 warnings: 2 items in 2 files, 1 not loaded\n"
+    )
+
+
+def test_a_data_file_is_checked_as_a_bundled_slice(
+    project: Path, capsys: Captured
+) -> None:
+    """Its own checks, in any language; errors sorted by file and row, a data set once."""
+    assert check(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
+    assert check(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
+    assert check(["facts/en.csv", "--as", "simpleqa:fi"]) == 0
+    assert (
+        "language: error: the question has no Cyrillic letter"
+        in capsys.readouterr().out
+    )
+    assert check(["--as", "boolq:en", "facts/en.csv"]) == 4
+    assert "facts/en.csv:1: " in capsys.readouterr().err
+    spoil(project / "en.csv", "Who is it?", "Where is it?")
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    assert check(["facts", "facts/dataset.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[:3] for line in lines[:-1]] == [
+        ["facts/bg.csv", "row 1", "mixed-scripts"],
+        ["facts/en.csv", "row 2", "conflict"],
+    ]
+    assert lines[-1] == "2 errors, 0 warnings: 4 items in 2 files"

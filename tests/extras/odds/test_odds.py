@@ -1,0 +1,301 @@
+"""What a dry run foretells: the chances of each exit code, and what gates can show."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qagate.cases.dataset import Threshold
+from qagate.evaluators.core import CORRECT
+from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.paired import power
+from qagate.reports.extras.odds import odds as chances
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.judge.judging import JudgeScale
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.record import Record
+from qagate.reports.verdict.assemble import (
+    Facts,
+    ReportInputs,
+    account,
+    count_run,
+    decision_of,
+)
+from tests.support.made_records import make_dataset, make_record, make_slice
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+)
+from tests.support.tables import tabled
+
+DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+CORRECT_BAR = Threshold(measure="correct", min=0.5)
+
+
+def inputs_of(
+    records: Sequence[Record], *rules: Threshold, pool: Threshold | None = None
+) -> ReportInputs:
+    names = dict.fromkeys(one.language for one in records)
+    slices = [graded_slice(name, *rules) for name in names]
+    dataset = facts_dataset(*slices, pooled=(pool,) if pool else ())
+    whole = {
+        f"facts:{name}": sum(one.language == name for one in records) for name in names
+    }
+    return ReportInputs(datasets=(dataset,), records=tuple(records), whole=whole)
+
+
+FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+
+
+def earlier(inputs: ReportInputs) -> Baseline:
+    return before(run_of(inputs.records, *inputs.datasets, judge="lexical"))
+
+
+def simulation(
+    letters: str, *rules: Threshold, baseline: bool = True
+) -> chances.Simulation:
+    """Return the simulation of a run like this one, judged by rules."""
+    inputs = inputs_of(answered(letters, judge="lexical"), *rules)
+    return chances.Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
+
+
+def again(
+    records: Sequence[Record], discordance: float, loss: float = 0.0
+) -> list[list[Record]]:
+    """Return 400 runs more over these records."""
+    random = np.random.default_rng(1)
+    one = chances.SimulatedSlice(graded_slice(), records)
+    return [one.records(random, discordance, loss) for _ in range(400)]
+
+
+def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None:
+    """20 % change sides and all shares stay, those of each gold label too; worse loses more."""
+    records = answered("c" * 60 + "i" * 25 + "n" * 15)
+    runs = again(records, 0.2)
+    shares = Counter(one.grade for run in runs for one in run)
+    found = [
+        shares[grade] / 40_000 for grade in ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
+    ]
+    assert found == pytest.approx([0.6, 0.25, 0.15], abs=0.006)
+    pairs = [pair for run in runs for pair in zip(run, records, strict=True)]
+    flips = [(new.grade == CORRECT) != (old.grade == CORRECT) for new, old in pairs]
+    assert np.mean(flips) == pytest.approx(0.2, abs=0.006)
+    spread = np.std([sum(one.grade == CORRECT for one in run) for run in runs])
+    assert spread == pytest.approx(np.sqrt(100 * 0.2), rel=0.1)
+    worse = again(answered("c" * 60 + "i" * 40), 0.1, loss=0.2)
+    right = [one.grade == CORRECT for run in worse for one in run]
+    assert np.mean(right) == pytest.approx(0.4, abs=0.01)
+    runs = again(answered("c" * 30 + "i" * 10 + "e" * 60), 0.0)
+    assert all(one.is_graded and not one.error for run in runs for one in run)
+    drawn = [one.grade == CORRECT for run in runs for one in run[40:]]
+    assert np.mean(drawn) == pytest.approx(0.75, abs=0.02)
+    rows = (
+        [("YES", "YES")] * 40
+        + [("YES", "NO")] * 10
+        + [("NO", "NO")] * 15
+        + [("NO", "YES")] * 35
+    )
+    records = [
+        make_record(
+            number,
+            label=gold,
+            grade=said,
+            outcome="passed" if gold == said else "failed",
+        )
+        for number, (gold, said) in enumerate(rows)
+    ]
+    random = np.random.default_rng(1)
+    one = chances.SimulatedSlice(make_slice("yes_no"), records)
+    runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
+    for gold, rate in (("YES", 0.8), ("NO", 0.3)):
+        of_gold = [new for run in runs for new in run if new.label == gold]
+        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(
+            rate, abs=0.01
+        )
+        assert all((new.outcome == "passed") == (new.grade == gold) for new in of_gold)
+
+
+@pytest.mark.untraced
+def test_one_language_alone_is_worse_in_each_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pooled margin with room for it passes, its own one does not; the line names the slice."""
+    monkeypatch.setattr("qagate.reports.extras.odds.odds.RUNS", 20)
+    letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
+    records = [one for name, text in letters.items() for one in answered(text, name)]
+
+    def alone(run: chances.Simulation) -> list[str]:
+        return [one for one in run.lines((0.1,), "") if "language alone" in one]
+
+    def line(rule: Threshold) -> str:
+        inputs = inputs_of(records, replace(CORRECT_BAR, min=0.1), rule)
+        (found,) = alone(chances.Simulation(inputs, FACTS, earlier(inputs)))
+        return found
+
+    assert "exit 0 with 0.00" in line(DROP)
+    said = line(replace(DROP, max=0.45))
+    assert "exit 0 with 1.00" in said
+    assert said.endswith("20 points, another in each run; most often passed: facts:en")
+    assert not alone(simulation("c" * 50 + "i"))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["c" * 30 + "i" * 20, "c" * 40 + "n" * 5 + "e" * 5]),
+)
+def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
+    """The same gates, states, figures and exit code as in the report of the same records."""
+    old = answered(letters, judge="lexical")
+    inputs = inputs_of(old, CORRECT_BAR, DROP, pool=replace(DROP, pool=True))
+    baseline = earlier(inputs)
+    known = count_run(inputs, old, FACTS.judge, for_gates=True)
+    part = inputs.datasets[0].slices["en"]
+    new = chances.SimulatedSlice(part, old).records(
+        np.random.default_rng(seed), 0.3, 0.1
+    )
+    inputs = replace(inputs, records=tuple(new))
+    decided = decision_of(inputs, FACTS, baseline, known=known)
+    whole = account(inputs, FACTS, baseline).decision
+    assert decided.code == whole.code
+    silent, said = (
+        [replace(one, reason="", remedy="", needs="") for one in each.gates]
+        for each in (decided, whole)
+    )
+    assert silent == said
+
+
+@pytest.mark.untraced
+def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
+    """Exit 0 for an unchanged model, within three standard errors of the enumeration."""
+    run = simulation("c" * 60 + "i" * 40, DROP, replace(CORRECT_BAR, min=0.0))
+    odds = run.odds(0.2, runs=250)
+    assert odds.codes[0] == pytest.approx(power(100, -0.1, 0.2), abs=0.09)
+    assert odds.blame.most_common(1)[0][0] == "facts:en drop <= 0.1"
+    assert 0 < odds.error < 0.032
+    assert sum(odds.codes.values()) == pytest.approx(1)
+    assert run.odds(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
+
+
+def test_without_a_baseline_there_is_no_drop_gate() -> None:
+    """A bar far off decides each time; usage has no forecast; the seed is fixed."""
+    for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
+        odds = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False).odds(
+            0.1, runs=20
+        )
+        assert (odds.ended, odds.blame) == ({0: 20}, {"facts:en correct >= 0.5": 0})
+    found = [
+        simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20)
+        for _ in range(2)
+    ]
+    assert found[0] == found[1]
+
+
+def test_the_margin_is_that_of_the_drop_gate() -> None:
+    """The slice's own margin, else 0.1; pairs of repeats; labels do not depend on the model."""
+    plain = graded_slice("en", Threshold(measure="drop", of="f_score", max=0.5))
+    assert chances.margin_of(facts_dataset(plain), plain) == 0.1
+    assert (
+        chances.margin_of(
+            facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain
+        )
+        == 0.03
+    )
+    own = graded_slice("en", replace(DROP, max=0.05))
+    assert (
+        chances.margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own)
+        == 0.05
+    )
+    rows = [("c", "c", "i")] * 15 + [("c", "c", "c")] * 15
+    repeats = [
+        replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))
+    ]
+    third = [
+        replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))
+    ]
+    first = answered("".join(row[0] for row in rows))
+    asked = Baseline(path="", run={}, records=(*first, *repeats, *third))
+    assert chances.known_discordance(asked)[0] == pytest.approx((1 / 3,))
+    assert (
+        chances.known_discordance(replace(asked, records=tuple(first)))[0]
+        == chances.DISCORDANCES
+    )
+    records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
+    one = chances.SimulatedSlice(make_slice("judged"), records)
+    assert one.records(np.random.default_rng(1), 0.5, 0.2) == records
+
+
+def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
+    return {(name, str(number)) for number in range(count)}
+
+
+def said(rule: Threshold, count: int, *, baseline: bool = True) -> str:
+    """Return the sentence on one rule of a slice with so many items."""
+    dataset, own = make_dataset(make_slice("graded", rule)), {"bg": clusters(count)}
+    (line,) = chances.power_lines(
+        dataset, own, baseline=baseline, discordances=chances.DISCORDANCES
+    )
+    return line
+
+
+@tabled("rule", "text")
+def test_each_gate_has_its_sentence(rule: dict[str, Any], text: str) -> None:
+    """The smallest drop that so many pairs exclude for an unchanged model."""
+    gate = Threshold(**rule)
+    line = said(gate, 400)
+    assert line.startswith(f"d:bg {gate.name} ")
+    assert text in line
+
+
+def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
+    """Too few pairs never pass, the number needed is said; a fact in several counts once."""
+    rule = Threshold(measure="drop", max=0.03, evidence="confident")
+    assert "can never pass with 50 independent pairs; it takes 125" in said(rule, 50)
+    assert "without --baseline it is not decided" in said(rule, 50, baseline=False)
+    assert "can never pass" not in said(rule, 125)
+    slices = [make_slice(language=language) for language in ("bg", "pl")]
+    pooled = Threshold(measure="drop", max=0.04, evidence="confident", pool=True)
+    dataset = make_dataset(*slices, pooled=[pooled])
+    apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
+    (line,) = chances.power_lines(
+        dataset, apart, baseline=True, discordances=chances.DISCORDANCES
+    )
+    assert line.startswith("d:* drop <= 0.04: 120")
+    assert "120 independent pairs exclude" in line
+    linked = {"bg": clusters(60), "pl": clusters(60)}
+    (line,) = chances.power_lines(
+        dataset, linked, baseline=True, discordances=chances.DISCORDANCES
+    )
+    assert "can never pass with 60 independent pairs" in line
+
+
+def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
+    """A bar takes all; a wide margin little, more where the judge errs; a pooled gate both."""
+    drop = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
+    bar = Threshold(measure="correct", min=0.5, evidence="sequential")
+    slices = [graded_slice("en", drop), graded_slice("bg", drop, bar)]
+    own = {language: clusters(600, language) for language in ("en", "bg")}
+    found = chances.expected_shares(
+        facts_dataset(*slices), own, baseline=True, discordance=0.1
+    )
+    assert found["facts:bg"] == 1.0
+    assert 0.1 < found["facts:en"] < 0.4
+    alone = chances.expected_shares(
+        facts_dataset(*slices), own, baseline=False, discordance=0.1
+    )
+    assert alone == {"facts:en": 0.0, "facts:bg": 1.0}
+    both = facts_dataset(*slices, pooled=(replace(drop, max=0.05, pool=True),))
+    pooled = chances.expected_shares(both, own, baseline=True, discordance=0.1)
+    assert pooled["facts:en"] > found["facts:en"]
+    scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")
+    assert chances.units_needed(drop, 600, 0.1, scale) > chances.units_needed(
+        drop, 600, 0.1
+    )
