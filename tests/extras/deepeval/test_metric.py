@@ -61,7 +61,6 @@ from tests.support.loopback import (
     reply,
 )
 from tests.support.made_records import make_slice
-from tests.support.projects import ROOT
 from tests.support.scripted import PROMPT, Scripted, ask_for, complete, make_case
 from tests.support.tables import kept, tabled
 

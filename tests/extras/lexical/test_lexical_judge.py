@@ -21,7 +21,7 @@ from qagate.evaluators.core import (
     Request,
 )
 from qagate.evaluators.extras.lexical.analysis import Answer
-from qagate.evaluators.extras.lexical.judge import LexicalJudge, grade
+from qagate.evaluators.extras.lexical.judge import REASONS_FILE, LexicalJudge, grade
 from qagate.evaluators.extras.lexical.match import Tolerance
 from qagate.evaluators.languages import word_lists as words
 from qagate.evaluators.languages.numbers import (
@@ -227,9 +227,7 @@ def test_a_language_without_words_works_with_cldr() -> None:
 @pytest.mark.parametrize("language", ["bg", "pl", "hu", "be"])
 def test_reasons_are_in_the_language_of_the_item(language: str) -> None:
     """Each reason is translated into every language with a rubric; others get English."""
-    rows = cast(
-        "Mapping[str, Mapping[str, str]]", load_yaml(words.FOLDER / "reasons.yaml")
-    )
+    rows = cast("Mapping[str, Mapping[str, str]]", load_yaml(REASONS_FILE))
     assert all(row[language] for row in rows.values())
     reason = "the answer is the gold"
     assert (
