@@ -17,7 +17,7 @@ from qagate.evaluators.command_line import Command, Program
 from qagate.evaluators.core import QAError, TransientError, UsageError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import parse
-from qagate.reports.plugin.progress import LossyStream, discard
+from qagate.reports.plugin.lost_output import LossyStream, discard
 from qagate.reports.render.writer import WriteError
 from tests.benchmarks.soak import Soak
 from tests.support.fixtures import Captured, Patch
