@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from qagate.bundled import CASES
 from qagate.cases.config import LANGUAGE
+from qagate.cases.discovery import dataset_files
 from qagate.cases.extras.check.checks import check_datasets, check_files
 from qagate.cases.extras.download import public_files
 from qagate.cases.extras.draw.draw import DrawRecipe, file_text
@@ -19,7 +20,6 @@ from qagate.evaluators.output import plural, say, write_texts
 from qagate.evaluators.reading import load_yaml
 from qagate.evaluators.rubric import RUBRICS
 from qagate.evaluators.text import listed, shown
-from qagate.reports.plugin.options import dataset_files
 
 DONE, FOUND, USAGE = 0, 1, 4
 TEXTS = Path(__file__).with_name("new.yaml")
