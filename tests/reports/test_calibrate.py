@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from qagate.cases.config import load_dataset
+from qagate.cases.extras.download.command import main as download
 from qagate.cases.extras.download.public_files import DATA_FOLDER, DownloadError
 from qagate.cases.loading import load_cases
 from qagate.evaluators.__main__ import main
@@ -18,7 +19,6 @@ from qagate.evaluators.core import Case
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.reports.commands.calibrate import main as calibrate
-from qagate.reports.commands.data_sets import download
 from tests.support.downloading import (
     BEM,
     EVOUNA,
