@@ -196,7 +196,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
         if not self._options.until_decided:
-            self._run.host.want(worker.key_of(nodeid))
+            self._run.host.move_to_front(worker.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -208,7 +208,7 @@ class Controller:
         self._results.note(report)
         if report.when != "teardown":
             return
-        self._run.host.ended()
+        self._run.host.count_ended_test()
         key = worker.key_of(report.nodeid)
         if key in self._plan.items:
             outcome = self._run.host.arrivals.outcomes.get(key)
