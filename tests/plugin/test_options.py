@@ -14,7 +14,7 @@ from qagate.evaluators.core import UsageError, parse_judges
 from qagate.evaluators.models.catalogue import DEFAULT_PATH
 from qagate.evaluators.runtime.process import EngineProcess
 from qagate.reports.plugin import start_early, worker
-from qagate.reports.plugin.controller import takes_everything
+from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.options import NAMES, dataset_files, read_options, shares
 from qagate.reports.plugin.run import RunModels, connect_models
 from tests.support.projects import BAR, Project, graded
@@ -232,7 +232,7 @@ def capital(project: Project) -> Project:
 def known(project: Project, *arguments: str) -> bool:
     """Return what is said of a run with these arguments in a project."""
     config = project.parse_config(*arguments)
-    return takes_everything(config, sorted(project.path.glob("qa/*/dataset.yaml")))
+    return takes_all_items(config, sorted(project.path.glob("qa/*/dataset.yaml")))
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_a_vain_head_start_ends(
     """Where something turns out to be wrong later the process does not stay."""
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     config = start(project, "--model", MODEL)
-    process = config.stash[worker.EARLY]._process
+    process = config.stash[worker.EARLY_ENGINE]._process
     assert process.is_alive()
     config._ensure_unconfigure()
     assert process.exitcode == -signal.SIGKILL

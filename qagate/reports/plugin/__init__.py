@@ -238,7 +238,7 @@ def start_early(config: pytest.Config, options: ours.RunOptions) -> None:
             specs.append(parse(word, catalogue))
     early = fork_early(partial(load, specs)) if specs else None
     if early is not None:
-        config.stash[worker.EARLY] = early
+        config.stash[worker.EARLY_ENGINE] = early
         config.add_cleanup(early.abandon)
 
 
