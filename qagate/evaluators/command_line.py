@@ -149,16 +149,28 @@ def _own(module: str = "", **helps: str) -> dict[str, Command]:
 PROGRAMS: Mapping[str, Program] = {
     "cases": Program(
         what="Commands for data sets.",
-        commands=_own(
-            build="make a BoolQ-type dataset from articles, with models and people"
-        )
-        | _own(
-            "data_sets",
-            new="write the files of a data set of your own",
-            draw="draw fresh questions from a table by a recipe",
-            check="look for what is wrong with datasets although they can be loaded",
-            download="fetch a public benchmark, or answers that people labelled",
-        ),
+        commands={
+            "build": Command(
+                "make a BoolQ-type dataset from articles, with models and people",
+                "qagate.reports.extras.builder.command",
+            ),
+            "new": Command(
+                "write the files of a data set of your own",
+                "qagate.cases.extras.new.command",
+            ),
+            "draw": Command(
+                "draw fresh questions from a table by a recipe",
+                "qagate.cases.extras.draw.command",
+            ),
+            "check": Command(
+                "look for what is wrong with datasets although they can be loaded",
+                "qagate.cases.extras.check.command",
+            ),
+            "download": Command(
+                "fetch a public benchmark, or answers that people labelled",
+                "qagate.cases.extras.download.command",
+            ),
+        },
         note="exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an "
         "unreadable file,\n130 interrupted",
     ),

@@ -215,7 +215,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
         if not self._options.until_decided:
-            self._run.host.want(key_of(nodeid))
+            self._run.host.move_to_front(key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -227,7 +227,7 @@ class Controller:
         self._results.note(report)
         if report.when != "teardown":
             return
-        self._run.host.ended()
+        self._run.host.count_ended_test()
         key = key_of(report.nodeid)
         if key in self._plan.items:
             self._count_item(key)
