@@ -226,8 +226,8 @@ def test_rates_are_those_of_late() -> None:
     for second in range(101):
         for _ in range(500 if second == 0 else 2):
             progress.add("s:en", outcome("passed"))
-        text = progress.line(float(second), IDLE)
         progress.mark(float(second), IDLE)
+        text = progress.line(float(second), IDLE)
     assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
     assert halfway().line(103.0, BUSY) == (
         "qa 6/40 (15%), 17 s left, 2.0 items/s, 30.0 calls/s, 16 of 24 in flight, "

@@ -71,7 +71,7 @@ class Progress:
             self.graded[slice_name] = (passed, graded + 1)
 
     def mark(self, now: float, status: Status) -> None:
-        """Note where the run stands, and forget what is too old to measure rates from."""
+        """Note where the run stands, before its texts are asked for; forget what is too old."""
         if now - self._marks[-1].time >= SECONDS_PER_MARK:
             mark = Mark(
                 time=now, done=self.done, requests=status.requests, spent=self.spent

@@ -94,8 +94,8 @@ class ProgressDisplay:
         progress = self._progress
         now = time.monotonic()
         status = self._status()
-        texts = progress.block(now, status)
         progress.mark(now, status)
+        texts = progress.block(now, status)
         size = os.get_terminal_size(self._descriptor)
         lines = block_lines(
             texts,
@@ -112,8 +112,8 @@ class ProgressDisplay:
             return
         now = time.monotonic()
         status = self._status()
-        line = self._progress.line(now, status)
         self._progress.mark(now, status)
+        line = self._progress.line(now, status)
         if line == self._logged_line and self._repeats < LOG_REPEATS:
             self._repeats += 1
             return
