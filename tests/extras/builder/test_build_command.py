@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from qagate.cases.__main__ import main
+from qagate.command import main
 from qagate.evaluators.kinds import kind_of
 from qagate.reports.commands.build import read_options
 from qagate.reports.run.report import Report

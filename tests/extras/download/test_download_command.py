@@ -15,7 +15,7 @@ from qagate.cases.config import load_dataset, with_items
 from qagate.cases.extras.download import public_files
 from qagate.cases.labels import Scale
 from qagate.cases.loading import load_cases
-from qagate.evaluators.command_line import PROGRAMS
+from qagate.command import main as qagate
 from qagate.reports.commands.data_sets import download as main
 from tests.support.downloading import (
     BOOLQ,
@@ -258,7 +258,7 @@ def project(tmp_path: Path, monkeypatch: Patch) -> Path:
 
 
 def check(words: list[str]) -> int:
-    return PROGRAMS["cases"].run(["check", *words])
+    return qagate(["check", *words])
 
 
 def spoil(file: Path, old: str, new: str) -> None:
