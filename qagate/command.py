@@ -10,13 +10,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-from qagate.evaluators.command_line import CommandParser
+from qagate.evaluators.command_line import (
+    FAILED,
+    INTERRUPTED,
+    UNWRITTEN,
+    USAGE,
+    CommandParser,
+)
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import UnwrittenError, say
 from qagate.reports.doors import COMMANDS, load
 
-FAILED, UNWRITTEN, USAGE, INTERRUPTED = 1, 3, 4, 130
-"""Exit codes of a command that ended by an error; its own codes are in its help."""
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
 README has them all

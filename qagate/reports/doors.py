@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "merge": Command(
         "put the runs of CI shards together",
-        "qagate.reports.extras.merge.merge_command:main",
+        "qagate.reports.extras.merge.command:main",
     ),
     "list": Command(
         "list the runs that are kept",
@@ -65,11 +65,11 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "decide": Command(
         "decide over two results of another tool",
-        "qagate.reports.extras.decide.decide_command:main",
+        "qagate.reports.extras.decide.command:main",
     ),
     "review": Command(
         "hand answers to people, and take their verdicts back",
-        "qagate.reports.extras.sequential.review_command:main",
+        "qagate.reports.extras.sequential.command:main",
     ),
     "calibrate": Command(
         "measure a judge against labelled answers; print its card",
@@ -85,23 +85,23 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "build": Command(
         "make a BoolQ-type dataset from articles, with models and people",
-        "qagate.reports.commands.build:main",
+        "qagate.reports.extras.builder.command:main",
     ),
     "new": Command(
         "write the files of a data set of your own",
-        "qagate.reports.commands.data_sets:new",
+        "qagate.cases.extras.new.command:main",
     ),
     "draw": Command(
         "draw fresh questions from a table by a recipe",
-        "qagate.reports.commands.data_sets:draw",
+        "qagate.cases.extras.draw.command:main",
     ),
     "check": Command(
         "look for what is wrong with datasets although they can be loaded",
-        "qagate.reports.commands.data_sets:check",
+        "qagate.cases.extras.check.command:main",
     ),
     "download": Command(
         "fetch a public benchmark, or answers that people labelled",
-        "qagate.reports.commands.data_sets:download",
+        "qagate.cases.extras.download.command:main",
     ),
 }
 """The commands of ``qagate``, in the order of its help."""

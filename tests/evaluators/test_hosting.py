@@ -31,7 +31,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.runtime import engine, outcomes
 from qagate.evaluators.runtime import process as processes
-from qagate.evaluators.runtime.engine import Engine, Job, nothing
+from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
 from qagate.evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.fixtures import Patch
@@ -67,10 +67,10 @@ def test_a_run_from_its_start_to_its_end(tmp_path: Path, kind: Maker) -> None:
     running.select(made.keys)
     watcher = outcomes.OutcomeReader(tmp_path / "board")
     for key in reversed(made.keys):
-        running.want(key)
+        running.move_to_front(key)
         assert running.arrivals.wait(key).state == "passed"
         assert watcher.wait(key).state == "passed"
-        running.ended()
+        running.count_ended_test()
     watcher.close()
     running.stop()
     assert not running.is_alive
@@ -86,7 +86,7 @@ def test_a_window_moves_on_with_the_tests(tmp_path: Path, kind: Maker) -> None:
     running.start()
     running.select(made.keys)
     for _ in range(40):
-        running.ended()
+        running.count_ended_test()
     assert running.arrivals.wait("k39").state == "passed"
 
 
@@ -94,7 +94,7 @@ def test_a_lead_is_worked_on_before_the_selection(tmp_path: Path, kind: Maker) -
     """What leads is done although nothing is selected; what is not selected then is left alone."""
     running = kind(Made(tmp_path, good(), board=False).job())
     running.start()
-    running.lead(1)
+    running.allow_head_start(1)
     assert running.arrivals.wait("k0").state == "passed"
     running.select(["k3"])
     assert running.arrivals.wait("k3").state == "passed"
@@ -400,7 +400,7 @@ def test_an_engine_that_loads_for_long_is_alive(
 def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
     """What could not be loaded early is loaded at need; a process gone before costs no item."""
     early = processes.EngineProcess(
-        load=nothing if dies else Mock(side_effect=ImportError("not installed"))
+        load=do_nothing if dies else Mock(side_effect=ImportError("not installed"))
     )
     early.fork()
     if dies:
@@ -453,11 +453,11 @@ def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: False)
-    assert processes.fork_early(nothing) is None
+    assert processes.fork_early(do_nothing) is None
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        processes.fork_early(nothing)
+        processes.fork_early(do_nothing)
 
 
 OUTCOME = Outcome(

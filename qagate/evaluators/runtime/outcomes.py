@@ -206,7 +206,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class AllowHeadStart:
     """Work on up to ``count`` items before it is known which items have a test."""
 
     count: int
@@ -221,14 +221,14 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class MoveToFront:
     """Put an item first: its test is waiting."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CountEndedTests:
     """Count so many more tests as over."""
 
     count: int
@@ -241,7 +241,7 @@ class Refuse:
     why: str
 
 
-Instruction = Lead | Select | Want | Ended | Refuse
+Instruction = AllowHeadStart | Select | MoveToFront | CountEndedTests | Refuse
 """What a running engine may be told. ``Job.obey`` does it."""
 
 
@@ -278,24 +278,24 @@ class EngineHandle(ABC):
     def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
         """Return once everything is loaded, if that can go on undisturbed meanwhile."""
 
-    def lead(self, count: int) -> None:
+    def allow_head_start(self, count: int) -> None:
         """Work on up to ``count`` items before it is known which items have a test."""
-        self.tell(Lead(count))
+        self.tell(AllowHeadStart(count))
 
     def select(self, keys: Sequence[str], untested: int = 0) -> None:
         """Work on these items; the first ``untested`` of them have no test."""
         self.tell(Select(keys, untested))
 
-    def want(self, key: str) -> None:
+    def move_to_front(self, key: str) -> None:
         """Put an item first: its test is waiting."""
         if key not in self.arrivals.outcomes:
-            self.tell(Want(key))
+            self.tell(MoveToFront(key))
 
-    def ended(self) -> None:
+    def count_ended_test(self) -> None:
         """Count one more test as over."""
         self._ended += 1
         if self._ended >= ENDED_AT_ONCE:
-            self.tell(Ended(self._ended))
+            self.tell(CountEndedTests(self._ended))
             self._ended = 0
 
     def refuse(self, why: str) -> None:

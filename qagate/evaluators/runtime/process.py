@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from qagate.evaluators.core import Outcome, UsageError
 from qagate.evaluators.runtime import outcomes
-from qagate.evaluators.runtime.engine import Engine, Job, nothing
+from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
 from qagate.evaluators.runtime.outcomes import (
     GRACE_SECONDS,
     SILENCE_SECONDS,
@@ -139,7 +139,7 @@ class EngineProcess(EngineHandle):
     """The engine's latest status; after the end the final one."""
 
     def __init__(
-        self, job: Job | None = None, load: Callable[[], None] = nothing
+        self, job: Job | None = None, load: Callable[[], None] = do_nothing
     ) -> None:
         super().__init__(self._read, "qa-engine-reader")
         self._store = None if job is None else job.store
@@ -304,7 +304,7 @@ class EngineThread(EngineHandle):
     def __init__(self, job: Job) -> None:
         super().__init__(self._run, "qa-engine")
         self._job = job
-        self._engine = job.engine(self.arrivals)
+        self._engine = job.make_engine(self.arrivals)
         self._is_open = True
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
@@ -386,14 +386,14 @@ def work(
     own: Connection,
     parents: Connection,
     job: Job | None,
-    load: Callable[[], None] = nothing,
+    load: Callable[[], None] = do_nothing,
 ) -> None:
     """Do the job in the new process; None: ``load``, and get it through the pipe."""
     parents.close()  # or the end of pytest's process would never be seen
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # until everything is loaded that stays to the end
-    loaded: Callable[[], object] = nothing
+    loaded: Callable[[], object] = do_nothing
     if job is None:
         signal.signal(
             signal.SIGTERM, signal.SIG_DFL
@@ -419,7 +419,7 @@ def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: has_to_end.set())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
-        engine = job.engine(writer)
+        engine = job.make_engine(writer)
     except UsageError as problem:
         writer.send("problem", str(problem))
         return
