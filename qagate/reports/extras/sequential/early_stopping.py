@@ -19,11 +19,43 @@ from qagate.reports.extras.sequential.sequential import (
     place_of,
 )
 from qagate.reports.plugin.calibrator import Calibrator
+from qagate.reports.plugin.feature import Feature
+from qagate.reports.plugin.options import RunOptions
+from qagate.reports.plugin.run import EngineRun
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record, make_record
 from qagate.reports.verdict.assemble import ReportInputs, sequences
 
+UNTIL_DECIDED = "until-decided"
+"""The name of the option."""
 MIN_IN_HAND = 16  # items of a queue in hand at its beginning
+
+
+class UntilDecided(Feature):
+    """The feature of the plugin: a plan in a fixed order, and a run that may stop early."""
+
+    def order(self, plan: Plan, options: RunOptions) -> Plan:
+        """Return the plan in the order of asking. Raises UsageError where nothing can stop."""
+        if options.gates_off:
+            raise UsageError(
+                f"--{UNTIL_DECIDED}: nothing is decided with --gates off; "
+                "leave one of them out"
+            )
+        return in_sequence(plan, paired=bool(options.baseline or options.anchor))
+
+    def prepare(self, run: EngineRun) -> None:
+        """Let the run ask nothing that can change no gate any more."""
+        # Items under way when a slice is decided are paid for: at most twice as many as calls.
+        ahead = 2 * run.options.concurrency
+        if run.options.replay:
+            ahead = 1
+        run.stopping = EarlyStopping(
+            run.plan,
+            run.calibrator,
+            " ".join(run.options.judges),
+            run.earlier,
+            ahead,
+        )
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
@@ -48,7 +80,7 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
             "no slice has gates with `evidence: sequential` alone; declare them (drop: "
         )
         raise UsageError(
-            f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}"
+            f"--{UNTIL_DECIDED}: {what}{{max: 0.05, evidence: sequential}}){without}"
         )
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
