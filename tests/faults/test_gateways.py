@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from qagate.command import main
 from qagate.evaluators.core import Outcome
 from qagate.evaluators.models import connect
 from qagate.evaluators.runtime import server as runtime_server
 from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.text import PLACEHOLDER, Key
-from qagate.reports.__main__ import main
 from tests.support.engine_bench import Bench, prompted
 from tests.support.fixtures import Patch
 from tests.support.loopback import (
