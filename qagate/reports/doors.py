@@ -107,6 +107,13 @@ COMMANDS: Mapping[str, Command] = {
 """The commands of ``qagate``, in the order of its help."""
 
 
+GATE_RULES: Mapping[str, str] = {
+    "audited": "qagate.reports.extras.sequential.sequential:audited_results",
+    "sequential": "qagate.reports.extras.sequential.sequential:sequential_results",
+}
+"""The rules that lie in rooms, by the ``evidence`` of a gate; see verdict/assemble.py."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureOption:
     """An option of a run that takes no value and brings a feature of the plugin."""

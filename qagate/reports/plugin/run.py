@@ -273,7 +273,7 @@ def _verdicts_by_people(
     if options.adjudications_off or not files:
         return {}, {}
     from qagate.cases.extras.review import reviews  # noqa: PLC0415  # brings the forms for people along
-    from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
+    from qagate.reports.run.audit_plan import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
     return reviews.load_people(files), planned

@@ -17,14 +17,15 @@ from qagate.reports.extras.sequential.sequential import (
     SEQUENTIAL,
     SequentialGate,
     place_of,
+    sequential_gates_of,
 )
 from qagate.reports.plugin.calibrator import Calibrator
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.record import Record, make_record
-from qagate.reports.verdict.assemble import ReportInputs, sequences
+from qagate.reports.run.record import Record, in_order, make_record
+from qagate.reports.verdict.assemble import ReportInputs, count_run, paired_slices
 
 UNTIL_DECIDED = "until-decided"
 """The name of the option."""
@@ -224,7 +225,11 @@ class EarlyStopping:
         )
         every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
                     if asked[name])  # fmt: skip
-        for gate in sequences(inputs, self._judge, self._baselines):
+        run = count_run(inputs, in_order(inputs.records), self._judge, for_gates=True)
+        compared = [
+            paired_slices(run, self._judge, baseline) for baseline in self._baselines
+        ]
+        for gate in sequential_gates_of(run, compared):
             evidence = Evidence(largest=max(map(len, gate.units), default=1))
             is_over = every and self._plan.shard is None and gate.hopeless
             yield _Watched(gate=gate, is_over=is_over, evidence=evidence)
