@@ -64,7 +64,7 @@ def check(argv: Sequence[str]) -> int:
         f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
     )
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
-    say(sys.stdout, *result.lines, *result.waived, summary)
+    say(sys.stdout, *result.lines, *result.waived, *result.labelled, summary)
     say(sys.stderr, *result.refused)
     code = FOUND if errors or (options.strict and warnings) else DONE
     return USAGE if result.refused else code
