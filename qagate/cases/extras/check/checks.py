@@ -378,6 +378,11 @@ class CheckResult:
     """What labelled answers hold, and what they can show of a judge."""
 
     @property
+    def errors(self) -> int:
+        """How many findings are errors; all others are warnings."""
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
     def lines(self) -> list[str]:
         """The findings in the order of files and rows."""
         ordered = sorted(
