@@ -2,7 +2,7 @@
 
 The module defines a ProviderAdapter: the provider's address, a function that writes the
 body of a request, and one that reads the body of a reply. Neither sends anything;
-``api.py`` does, for all providers alike.
+``api.py`` sends, for all providers alike.
 
 Nothing in a reply is trusted. ``parse_body`` returns a JsonObject, and each access to a
 field says which type it must have. A field of another type makes the reply unreadable:
