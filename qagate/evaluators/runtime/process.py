@@ -146,8 +146,8 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in former.items():
             signal.signal(number, handler)
-    for number in came:
-        signal.raise_signal(number)
+    for received in came:
+        signal.raise_signal(received)
 
 
 @dataclass(frozen=True, slots=True)
