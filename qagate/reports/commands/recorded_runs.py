@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.config import GatesFile, load_gates
 from qagate.cases.dataset import Threshold
-from qagate.cases.extras.review.reviews import load_adjudications
 from qagate.cases.labels import Scale
 from qagate.evaluators import command_line
 from qagate.evaluators.core import UsageError
