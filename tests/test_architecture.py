@@ -163,7 +163,7 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
     numpy would keep the engine from forking); a command's table for neither pytest nor jinja2."""
     code = """
 import json, sys
-import qagate.reports.__main__
+import qagate.command
 first = [*sys.modules]
 import qagate.reports.plugin
 from pathlib import Path

@@ -10,8 +10,8 @@ from typing import Any
 from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.extras.review.reviews import Review, check_rows, read_rows
 from qagate.cases.extras.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
-from qagate.reports.__main__ import main
 
 Row = dict[str, str]
 Fill = Callable[[int, Row], Row]

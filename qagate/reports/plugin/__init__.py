@@ -185,7 +185,7 @@ def _plan(
     config: pytest.Config, options: ours.RunOptions, files: list[Path]
 ) -> worker.WorkerInput:
     from qagate.cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
-    from qagate.reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
+    from qagate.reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
     if not (options.replay or options.dry_run or config.option.collectonly):

@@ -33,7 +33,8 @@ from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.options import RunOptions, check_collected, shares
-from qagate.reports.plugin.progress import Progress, ProgressDisplay
+from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults, key_of
