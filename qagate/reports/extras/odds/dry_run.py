@@ -110,7 +110,7 @@ class RunPreview:
         for text, pricing in run.pricing.items():
             self._prices[text] = None
             if pricing is not None:
-                self._prices[text] = pricing.way(batch=options.batch)
+                self._prices[text] = pricing.of_calls(batch=options.batch)
 
     def select(self, session: pytest.Session) -> tuple[str, ...]:
         """Return the keys of the items whose tests were collected. Raises UsageError for none."""
