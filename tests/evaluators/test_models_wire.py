@@ -28,8 +28,8 @@ from qagate.evaluators.models.failures import (
     reset_after,
     retry_after,
 )
-from qagate.evaluators.models.own_targets import PLACES, check_path, places
 from qagate.evaluators.models.spec import Spec, build, parse, require_key
+from qagate.evaluators.models.targets import PLACES, check_path, places
 from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.loopback import Answer, Loopback, Seen, loopback

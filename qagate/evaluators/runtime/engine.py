@@ -210,7 +210,7 @@ class Engine:
             # batch takes all items at once.
             count = (
                 len(self._tasks)
-                if self._caller.detour.takes_all
+                if self._caller.route.takes_all
                 else 2 * self._concurrency
             )
             await asyncio.gather(*(self._work(schedule) for _ in range(count)))
@@ -236,7 +236,7 @@ class Engine:
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
             meter = Meter(price=self._caller.price)
-            with self._caller.detour.item(meter):
+            with self._caller.route.item(meter):
                 outcome = await self._answered_and_judged(self._tasks[key], meter)
             self._add(outcome)
             schedule.done(refused=outcome.kind in BAD_REQUEST and self.stopping is None)
