@@ -119,7 +119,7 @@ async def _cancel(
         if (
             not wave.batch and wave.state != "planned"
         ):  # it may have been sent all the same
-            candidates = await batches.asked(
+            candidates = await batches.call_api(
                 lambda api: api.find(wave.id, wave.calls, wave.after)
             )
             other_batches = {*known_batches, *wave.others}
@@ -127,7 +127,7 @@ async def _cancel(
             if new:
                 wave = replace(wave, batch=new[-1], was_found=True)
         if wave.batch:
-            await batches.asked(lambda api: api.cancel(wave.batch))
+            await batches.call_api(lambda api: api.cancel(wave.batch))
             await keep_wave(ledger, replace(wave, state="sent"))
             done = (
                 "what is done by now is paid for, and read by the next run with --batch"
