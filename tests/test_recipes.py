@@ -20,7 +20,7 @@ from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
 from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
 from qagate.command import main
 from qagate.evaluators.command_line import PROGRAMS
-from qagate.evaluators.extras.checks.answer_checks import METRICS as DEEPEVAL
+from qagate.evaluators.metric_specs import DEEPEVAL_METRICS
 from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from qagate.evaluators.statistics.metrics import METRICS, USAGE
 from qagate.reports.gates.decide import INCONCLUSIVE
@@ -514,7 +514,10 @@ def test_the_reference_shows_every_key() -> None:
         re.findall(r"`(\w+): all`", section("Gates file"))
     )
     assert {*KNOWN, *KNOWN_HTTP} <= examples("Models file")
-    named = {name for kind in METRICS.values() for name in kind} | {*USAGE, *DEEPEVAL}
+    named = {name for kind in METRICS.values() for name in kind} | {
+        *USAGE,
+        *DEEPEVAL_METRICS,
+    }
     assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
 
 

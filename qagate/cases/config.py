@@ -14,8 +14,8 @@ from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.extras.checks.answer_checks import CHECK, GEVAL, METRICS
 from qagate.evaluators.kinds import KINDS, Kind
+from qagate.evaluators.metric_specs import CHECK_PREFIX, DEEPEVAL_METRICS, GEVAL_PREFIX
 from qagate.evaluators.reading import Map, Settings, load_settings
 from qagate.evaluators.rubric import RUBRICS, Prompt, Protocol, Rubric
 from qagate.evaluators.statistics import metrics as metric_rules
@@ -389,7 +389,7 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
         for kind in KINDS.values()
         for name, limits in kind.ranges().items()
     }
-    every.update(dict.fromkeys((*METRICS, *own), RATE))
+    every.update(dict.fromkeys((*DEEPEVAL_METRICS, *own), RATE))
     found = {}
     for name in (name for name in top.values if name != REPLACE):
         part = top.part(name)
@@ -414,10 +414,9 @@ def _known(part: Settings, every: Mapping[str, Range]) -> dict[str, Range]:
     """Return every metric, and those named here that only a user's own data set can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
-    own = (
-        one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK))
-    )
-    return {**every, **dict.fromkeys(own, RATE)}
+    prefixes = (GEVAL_PREFIX, metric_rules.LABEL_SHARE, CHECK_PREFIX)
+    declared = (name for name in names if name.startswith(prefixes))
+    return {**every, **dict.fromkeys(declared, RATE)}
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:

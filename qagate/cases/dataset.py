@@ -9,8 +9,8 @@ from typing import Literal
 
 from qagate.cases.labels import LabelReading
 from qagate.evaluators.core import CORRECT, GRADES, Case, ItemView, UsageError
-from qagate.evaluators.extras.checks.answer_checks import CheckSpec, MetricSpec
 from qagate.evaluators.kinds import Cluster, Kind, LanguageName, MetricName
+from qagate.evaluators.metric_specs import CheckSpec, MetricSpec
 from qagate.evaluators.rubric import Prompt, Rubric
 from qagate.evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from qagate.evaluators.text import digest, shown

@@ -10,12 +10,9 @@ from typing import Any
 
 from qagate.cases.dataset import PlannedItem, Slice
 from qagate.evaluators import core
+from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
-from qagate.evaluators.extras.panel.ensemble import (
-    AdjudicatedJudge,
-    Adjudications,
-    CheckedJudge,
-)
+from qagate.evaluators.extras.panel.ensemble import CheckedJudge
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.single import YesNoJudge
 from qagate.evaluators.models.adapter import INCOMPLETE

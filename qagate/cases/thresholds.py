@@ -16,14 +16,14 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.extras.checks import answer_checks
-from qagate.evaluators.extras.checks.answer_checks import (
-    FIELDS,
-    GEVAL,
-    METRICS,
+from qagate.evaluators.kinds import Kind
+from qagate.evaluators.metric_specs import (
+    DEEPEVAL_METRICS,
+    GEVAL_PREFIX,
+    ITEM_FIELDS,
     CheckSpec,
     MetricSpec,
 )
-from qagate.evaluators.kinds import Kind
 from qagate.evaluators.reading import Settings, Word, problem
 from qagate.evaluators.statistics import metrics as metric_rules
 from qagate.evaluators.statistics.metrics import (
@@ -45,7 +45,7 @@ CHECKS_KEY = "checks"
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
 CHECK_KEYS = ("name", "check", *_CHECK_TEXTS.values())
-_GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
+_GEVAL_NAME = re.compile(rf"{GEVAL_PREFIX}[a-z0-9_]+", re.ASCII)
 FIELDS_KEY = "evaluation_params"
 GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
@@ -113,7 +113,7 @@ def _changes(
 
 def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
     harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
-    better = "more" if of in METRICS else better_end(of)
+    better = "more" if of in DEEPEVAL_METRICS else better_end(of)
     if better == harmless:
         raise part.problem(
             "max", f"{harmless} {of} is better; a {other} of it is what harms"
@@ -176,7 +176,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return []
-    better = "more" if metric in METRICS else better_end(metric)
+    better = "more" if metric in DEEPEVAL_METRICS else better_end(metric)
     is_band = low is not None and high is not None
     ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
     for key, bar, end, against in ends:
@@ -220,12 +220,15 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     found = []
     for name in metrics.values:
         part = metrics.part(name)
-        if name in METRICS:
+        if name in DEEPEVAL_METRICS:
             part.check_keys(BAR_KEYS)
             found.append(MetricSpec(name=name))
             continue
         if not _GEVAL_NAME.fullmatch(name):
-            known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
+            known = [
+                *DEEPEVAL_METRICS,
+                f"{GEVAL_PREFIX}NAME (with criteria of your own)",
+            ]
             raise metrics.problem(name, f"no metric; {hint(name, known)}")
         part.check_keys(GEVAL_KEYS)
         criteria, steps, fields = (
@@ -236,10 +239,10 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
         if not criteria and not steps:
             raise metrics.problem(name, "give criteria, in words, or steps, as a list")
         if not fields:
-            what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
+            what = f"missing; name what of an item is shown: {', '.join(ITEM_FIELDS)}"
             raise part.problem(FIELDS_KEY, what)
-        if odd := next((field for field in fields if field not in FIELDS), ""):
-            raise part.problem(FIELDS_KEY, f"{odd!r}: {hint(odd, FIELDS)}")
+        if odd := next((field for field in fields if field not in ITEM_FIELDS), ""):
+            raise part.problem(FIELDS_KEY, f"{odd!r}: {hint(odd, ITEM_FIELDS)}")
         found.append(
             MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields)
         )

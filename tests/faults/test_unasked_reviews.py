@@ -8,8 +8,8 @@ import pytest
 
 from qagate.cases.dataset import Threshold
 from qagate.cases.extras.review.reviews import save_adjudications
+from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT
-from qagate.evaluators.extras.panel.ensemble import Adjudication
 from qagate.evaluators.kinds import kind_of
 from qagate.reports.__main__ import main
 from qagate.reports.extras.sequential.human_review import Pick, issue_picks, pick

@@ -8,7 +8,7 @@ import pytest
 
 from qagate import command
 from qagate.cases.extras.review.reviews import save_adjudications
-from qagate.evaluators.extras.panel.ensemble import Adjudication, answer_digest
+from qagate.evaluators.adjudications import Adjudication, answer_digest
 from qagate.reports.extras.sequential.human_review import pick
 from qagate.reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful

@@ -22,7 +22,7 @@ from qagate.evaluators.core import (
     YES,
     Outcome,
 )
-from qagate.evaluators.extras.checks.answer_checks import MetricSpec
+from qagate.evaluators.metric_specs import MetricSpec
 from qagate.reports.compare.differences import differences
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates

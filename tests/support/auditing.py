@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from qagate.cases.dataset import Fail, Threshold
+from qagate.evaluators.adjudications import Adjudication, answer_digest
 from qagate.evaluators.core import CORRECT, INCORRECT
-from qagate.evaluators.extras.panel.ensemble import Adjudication, answer_digest
 from qagate.reports.run.record import Record
 from tests.support import reviewing
 from tests.support.made_runs import answered

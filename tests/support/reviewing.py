@@ -14,7 +14,7 @@ from qagate.cases.extras.review.reviews import (
     read_rows,
 )
 from qagate.cases.extras.review.sheet import Sheet, SheetItem, verdict_question
-from qagate.evaluators.extras.panel.ensemble import Adjudication
+from qagate.evaluators.adjudications import Adjudication
 from qagate.reports.__main__ import main
 
 Row = dict[str, str]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from qagate.evaluators import core
+from qagate.evaluators.adjudications import AdjudicatedJudge
 from qagate.evaluators.extras.panel.ensemble import (
-    AdjudicatedJudge,
     CascadeJudge,
     CheckedJudge,
     PanelJudge,

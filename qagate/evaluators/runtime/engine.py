@@ -12,8 +12,8 @@ from typing import Protocol, assert_never
 
 from qagate.evaluators import core
 from qagate.evaluators.core import CallError, Outcome, StoppedError, Verdict
-from qagate.evaluators.extras.checks.answer_checks import MetricSpec
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.metric_specs import MetricSpec
 from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.runtime.limits import BAD_REQUEST
 from qagate.evaluators.runtime.outcomes import (

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from qagate.cases.dataset import Slice
 from qagate.cases.plan import draw_order
-from qagate.evaluators.extras.panel.ensemble import Adjudications
+from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.kinds import Cluster
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import paired

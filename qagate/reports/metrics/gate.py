@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qagate.cases.dataset import EvidenceRule, Slice, Threshold
-from qagate.evaluators.extras.checks.answer_checks import CHECK
+from qagate.evaluators.metric_specs import CHECK_PREFIX
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import metrics
 from qagate.evaluators.statistics.count_table import PREMISE, worst_case_fills
@@ -319,7 +319,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     obstacle = (
         summary.obstacle
         or (
-            "" if name.startswith(CHECK) else inputs.distrust
+            "" if name.startswith(CHECK_PREFIX) else inputs.distrust
         )  # no judge has a say in a check
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)

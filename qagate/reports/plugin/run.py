@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
+from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import (
     LEXICAL,
     RECORDED,
@@ -18,7 +19,6 @@ from qagate.evaluators.core import (
     UsageError,
     parse_judges,
 )
-from qagate.evaluators.extras.panel.ensemble import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.judges.factory import (
     JudgeFactory,
     address,

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from qagate.cases.dataset import Plan, Selection, Slice
+from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
-from qagate.evaluators.extras.checks.answer_checks import CHECK, version_of
-from qagate.evaluators.extras.panel.ensemble import Adjudications
+from qagate.evaluators.metric_specs import CHECK_PREFIX, version_of
 from qagate.evaluators.text import first_of, mask, one_line
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record, by_slice
@@ -177,7 +177,8 @@ def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
     def taken(run: object) -> dict[str, object]:
         part = inner(run, "slices", slice_.name)
         checks = (
-            (f"{CHECK}{one.get('name')}", one) for one in mappings(part.get("checks"))
+            (f"{CHECK_PREFIX}{one.get('name')}", one)
+            for one in mappings(part.get("checks"))
         )
         named = ((str(one.get("name")), one) for one in mappings(part.get("metrics")))
         return {name: ordered(one) for name, one in (*checks, *named)}

@@ -24,13 +24,13 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.checks.answer_checks import (
     WORDING_METRICS,
-    CheckSpec,
     Score,
     load_check,
     score,
 )
 from qagate.evaluators.extras.panel.ensemble import CheckedJudge
 from qagate.evaluators.judges.single import OverlapRater
+from qagate.evaluators.metric_specs import CheckSpec
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled

@@ -25,7 +25,6 @@ from qagate.cases.config import load_gates, with_gates
 from qagate.cases.dataset import Threshold
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
 from qagate.evaluators import core
-from qagate.evaluators.extras.checks.answer_checks import METRICS, MetricSpec
 from qagate.evaluators.extras.deepeval.metric import (
     QUIET,
     JudgeMetric,
@@ -36,6 +35,7 @@ from qagate.evaluators.extras.deepeval.metric import (
 from qagate.evaluators.judges.forecast import Call, calls_ahead
 from qagate.evaluators.judges.single import OverlapRater
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime.caller import CallSettings
@@ -120,10 +120,10 @@ def measured(
     return asyncio.run(runner.measure(case, answer, complete)), model.requests
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", DEEPEVAL_METRICS)
 def test_every_metric_that_can_be_named_is_deepevals(name: str) -> None:
     """It exists, reads the fields that the table says, and takes as many calls."""
-    known = METRICS[name]
+    known = DEEPEVAL_METRICS[name]
     required = getattr(deepeval.metrics, known.class_)._required_params
     assert sorted(param.value for param in required) == sorted(known.fields)
     score, requests = measured(MetricSpec(name=name))

@@ -26,6 +26,11 @@ from qagate.cases.extras.review.reviews import (
     settle,
 )
 from qagate.cases.tasks import make_tasks
+from qagate.evaluators.adjudications import (
+    AdjudicatedJudge,
+    Adjudication,
+    answer_digest,
+)
 from qagate.evaluators.core import (
     Case,
     JudgeError,
@@ -37,11 +42,6 @@ from qagate.evaluators.core import (
     Verdict,
 )
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.extras.panel.ensemble import (
-    AdjudicatedJudge,
-    Adjudication,
-    answer_digest,
-)
 from qagate.evaluators.judges.forecast import single_judges
 from qagate.evaluators.judges.single import RubricJudge
 from qagate.evaluators.kinds import kind_of

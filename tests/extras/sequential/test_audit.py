@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from qagate.cases.config import load_gates, with_gates
 from qagate.cases.dataset import AUDIT_SHARE as SHARE
 from qagate.cases.dataset import Threshold
-from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
-from qagate.evaluators.extras.panel.ensemble import (
+from qagate.evaluators.adjudications import (
     Adjudication,
     Adjudications,
     answer_digest,
 )
+from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.extras.sequential.audit import AuditedPair, audit_of

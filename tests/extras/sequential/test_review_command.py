@@ -14,8 +14,8 @@ from qagate.cases.extras.review.reviews import (
 )
 from qagate.cases.extras.review.sheet import SheetItem, texts_in, verdict_question
 from qagate.cases.loading import load_cases
+from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT, Vote
-from qagate.evaluators.extras.panel.ensemble import Adjudication
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.rubric import RUBRICS, load_rubric

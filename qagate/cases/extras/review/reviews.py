@@ -17,8 +17,8 @@ import yaml
 from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault, write_sheet
 from qagate.cases.labels import grade_or_rating
 from qagate.cases.tables import read_csv
+from qagate.evaluators.adjudications import Adjudication, Adjudications
 from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError
-from qagate.evaluators.extras.panel.ensemble import Adjudication, Adjudications
 from qagate.evaluators.output import unguarded, write_texts
 from qagate.evaluators.reading import load_entries, parse_json, problem, read_text
 from qagate.evaluators.statistics.agreement import Agreement, agreement_among

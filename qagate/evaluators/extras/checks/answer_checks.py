@@ -1,4 +1,4 @@
-"""The checks by code and the extra metrics that a data set can name, and how the checks run.
+"""The checks by code that a data set can name, and how they run.
 
 A check gives a score from 0 to 1; an exception is an error of the item. BLEU, ROUGE-L and chrF are
 weak: a right answer in other words scores low, a wrong answer that differs in one word scores high.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from qagate.evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
-from qagate.evaluators.models.own_targets import FunctionTarget
+from qagate.evaluators.metric_specs import CheckSpec
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import hint, mask, one_line
@@ -27,90 +27,6 @@ from qagate.evaluators.user_code import (
     load_named,
     off_the_loop,
 )
-
-GEVAL = "geval_"
-"""Begins the name of a metric with the user's own criteria."""
-
-CHECK = "check_"
-"""Begins the name of a check's metric."""
-
-FIELDS = ("input", "actual_output", "expected_output", "context", "retrieval_context")
-"""The fields of an item that a metric can read, by deepeval's names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """One of deepeval's metrics."""
-
-    class_: str
-    fields: tuple[str, ...]
-    """What it reads of an item."""
-    calls: int
-    """How many an item usually takes."""
-
-
-_ANSWER = ("input", "actual_output")
-_RETRIEVED = ("input", "retrieval_context")
-_EXPECTED = (*_RETRIEVED, "expected_output")
-
-METRICS: Mapping[str, Known] = {
-    "faithfulness": Known("FaithfulnessMetric", (*_ANSWER, "retrieval_context"), 3),
-    "answer_relevancy": Known("AnswerRelevancyMetric", _ANSWER, 2),
-    "contextual_precision": Known("ContextualPrecisionMetric", _EXPECTED, 1),
-    "contextual_recall": Known("ContextualRecallMetric", _EXPECTED, 1),
-    "contextual_relevancy": Known("ContextualRelevancyMetric", _RETRIEVED, 1),
-    "hallucination": Known("HallucinationMetric", (*_ANSWER, "context"), 1),
-    "bias": Known("BiasMetric", _ANSWER, 2),
-    "toxicity": Known("ToxicityMetric", _ANSWER, 2),
-    "pii_leakage": Known("PIILeakageMetric", _ANSWER, 2),
-}
-"""Metrics by the name that a dataset gives them; for all of them 1 is best and 0 is worst."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSpec:
-    """A metric that a dataset asks for; a ``geval_`` name alone has the fields below the name."""
-
-    name: str
-    criteria: str = ""
-    """What is judged."""
-    steps: tuple[str, ...] = ()
-    """How it is judged; the model writes the steps if none are given."""
-    fields: tuple[str, ...] = ()
-    """What the model is shown of the item."""
-
-    @property
-    def needs_context(self) -> bool:
-        """Whether it needs an item with a context."""
-        fields = METRICS[self.name].fields if self.known else self.fields
-        return "context" in fields or "retrieval_context" in fields
-
-    @property
-    def known(self) -> bool:
-        """Whether it is one of deepeval's own."""
-        return self.name in METRICS
-
-    @property
-    def calls(self) -> int:
-        """About how many calls it takes for an item: with own criteria, for steps and score."""
-        return METRICS[self.name].calls if self.known else 2 - bool(self.steps)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckSpec:
-    """A check by code that a data set names."""
-
-    name: str
-    check: str
-    """``python:MODULE:FUNCTION``, or the name of a bundled check."""
-    text: str = ""
-    """The pattern of ``regex``, or the schema of ``json_schema`` as JSON."""
-
-    @property
-    def metric(self) -> str:
-        """The name of its metric, which gates can name."""
-        return f"{CHECK}{self.name}"
-
 
 _WORD = re.compile(r"\w+")
 
@@ -168,12 +84,6 @@ class Score:
     value: float | None
     """From 0 to 1; None where the check cannot tell, and the answer does not count."""
     reason: str = ""
-
-
-def version_of(spec: CheckSpec) -> str:
-    """Return the version of a check by the user's function, which depends on its code; else ''."""
-    own = spec.check.startswith(PYTHON)
-    return FunctionTarget(name=spec.check.removeprefix(PYTHON)).release if own else ""
 
 
 async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:

@@ -31,9 +31,9 @@ from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from qagate.evaluators import core  # noqa: E402
-from qagate.evaluators.extras.checks.answer_checks import METRICS, MetricSpec  # noqa: E402
 from qagate.evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
 from qagate.evaluators.judges.single import ask_until_read  # noqa: E402
+from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec  # noqa: E402
 from qagate.evaluators.models.spec import require_key  # noqa: E402
 from qagate.evaluators.reading import parse_json  # noqa: E402
 from qagate.evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
@@ -170,8 +170,8 @@ def metric_runners_of(
 
 def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:
     """Return a metric of deepeval; it holds the state of one test case, so each case needs one."""
-    if spec.known:
-        class_ = getattr(deepeval.metrics, METRICS[spec.name].class_)
+    if spec.is_deepevals:
+        class_ = getattr(deepeval.metrics, DEEPEVAL_METRICS[spec.name].class_)
         # A reason would cost a further call.
         made: BaseMetric = class_(model=model, eval_mode="llm", include_reason=False)
         return made

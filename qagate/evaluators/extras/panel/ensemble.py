@@ -1,18 +1,17 @@
-"""Judges that combine others: a panel, rules before a model, checks or people before a judge."""
+"""Judges that combine others: a panel, rules before a model, checks before a judge."""
 
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 
 from qagate.evaluators import core
-from qagate.evaluators.extras.checks.answer_checks import CheckSpec, score
+from qagate.evaluators.extras.checks.answer_checks import score
+from qagate.evaluators.metric_specs import CheckSpec
 from qagate.evaluators.replies.labels import content_free
 from qagate.evaluators.statistics.metrics import FAILED, PASSED
-from qagate.evaluators.text import digest
 
 LOWEST, HIGHEST = 1, 10
 """The ends of the scale, between which a missing rating may be anything."""
@@ -188,96 +187,3 @@ class CheckedJudge:
         return core.Verdict(
             grade=FAILED if below else PASSED, reason=reason, scores=scores
         )
-
-
-ADJUDICATIONS_FILE = "adjudications.yaml"
-UNFIT = "adjudication"
-
-
-def verdict_of(label: str) -> core.Verdict:
-    """Return the verdict with this label: a rating if it is digits."""
-    return (
-        core.Verdict(rating=int(label))
-        if label.isdigit()
-        else core.Verdict(grade=label)
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adjudication:
-    """What a person decided about one answer to one item."""
-
-    item: str
-    """The item's name, for readers."""
-    digest: str
-    """Which answer is meant (``answer_digest``)."""
-    label: str
-    """A grade, a rating of 1 to 10 in digits, or YES, NO or UNANSWERED."""
-    name: str
-    reason: str = ""
-    date: str = ""
-    picked: str = ""
-    """Why the pair was picked for an audit of two answers to the item."""
-    probability: float = 0.0
-    """With which probability it was picked; 0 outside an audit."""
-    pair: str = ""
-    """The two answers that were audited together."""
-    about: tuple[str, ...] = ()
-    """What was judged, in words, one line each; only for readers of the file."""
-
-    @property
-    def verdict(self) -> core.Verdict:
-        """The verdict; its reason is who decided, when and why, in one line."""
-        who = ", ".join(filter(None, (self.name, self.date)))
-        said = f"adjudicated by {': '.join(filter(None, (who, self.reason)))}"
-        return replace(verdict_of(self.label), reason=said, adjudicated_by=self.name)
-
-
-Adjudications = Mapping[str, Adjudication]
-"""Verdicts by people, by the digest of the judged answer."""
-
-
-def answer_digest(item: core.ItemView, answer: str) -> str:
-    """Return the key of an answer to an item: 32 hexadecimal digits of a hash of both."""
-    return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjudicatedJudge:
-    """Gives a person's verdict on exactly this answer if there is one; else ``behind`` decides."""
-
-    behind: core.Judge
-    adjudications: Adjudications
-    labels: Collection[str]
-    """The verdicts that the item can have."""
-
-    @property
-    def spec(self) -> str:
-        """The SPEC of the judge behind it."""
-        return self.behind.spec
-
-    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the person's verdict, without a call, or the judge's.
-
-        The reason quotes a judge that needs no call, such as rules. Raises JudgeError for a
-        person's verdict that the item cannot have.
-        """
-        found = self.adjudications.get(answer_digest(case, answer))
-        if found is None:
-            return await self.behind.judge(case, answer, ask)
-        if found.label not in self.labels:
-            said = f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit"
-            raise core.JudgeError(
-                f"{said}; correct the adjudication {found.digest}", kind=UNFIT
-            )
-        verdict = found.verdict
-        with suppress(core.CallError, core.JudgeError):
-            if own := (await self.behind.judge(case, answer, _refuse)).label:
-                return replace(verdict, reason=f"{verdict.reason}; {self.spec}: {own}")
-        return verdict
-
-
-async def _refuse(model: core.Model, request: core.Request) -> core.Reply:
-    raise core.CallError(
-        "adjudicated", f"{model.spec}: a person decided; no call is made"
-    )

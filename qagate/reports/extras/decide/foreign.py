@@ -16,8 +16,8 @@ from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.cases.labels import BITS, WORDS, Scale
 from qagate.cases.tables import read_table
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
-from qagate.evaluators.extras.checks.answer_checks import MetricSpec
 from qagate.evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
+from qagate.evaluators.metric_specs import MetricSpec
 from qagate.evaluators.optional import REQUIREMENTS
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import MAX_BYTES, read_text

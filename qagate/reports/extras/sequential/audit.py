@@ -14,8 +14,8 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
+from qagate.evaluators.adjudications import answer_digest
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.extras.panel.ensemble import answer_digest
 from qagate.evaluators.output import plural, write_texts
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.statistics.betting import (

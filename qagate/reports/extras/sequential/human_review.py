@@ -24,13 +24,13 @@ from qagate.cases.extras.review.sheet import (
     draw,
     verdict_question,
 )
-from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
-from qagate.evaluators.extras.panel.ensemble import (
+from qagate.evaluators.adjudications import (
     Adjudication,
     Adjudications,
     answer_digest,
     verdict_of,
 )
+from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
 from qagate.evaluators.output import markdown_table, plural, write_texts
 from qagate.evaluators.reading import parse_json, problem, read_text
 from qagate.evaluators.rubric import RUBRICS, load_rubric

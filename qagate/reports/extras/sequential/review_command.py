@@ -12,12 +12,12 @@ from shlex import quote
 
 from qagate.cases.extras.review import reviews as files
 from qagate.cases.extras.review.sheet import FALLBACK, load_criteria, texts_in
-from qagate.evaluators.core import UsageError
-from qagate.evaluators.extras.panel.ensemble import (
+from qagate.evaluators.adjudications import (
     ADJUDICATIONS_FILE,
     Adjudications,
     answer_digest,
 )
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, write_texts
 from qagate.evaluators.text import listed
 from qagate.reports.commands import recorded_runs as runs
