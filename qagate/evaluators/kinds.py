@@ -19,11 +19,12 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.statistics.count_table import PREMISE, RATINGS
 from qagate.evaluators.statistics.metrics import (
+    ANSWER_RANGES,
     ANSWERS,
     CHECK_RESULTS,
     PASSED,
     Range,
-    gate_ranges,
+    metric_ranges,
 )
 
 DatasetName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*)?\Z")]
@@ -121,7 +122,8 @@ class Kind(str):
 
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
         """Return the range of a threshold, by the name of each metric a gate can name."""
-        return gate_ranges(self, grades)
+        own = metric_ranges(self, grades)
+        return {**own, **ANSWER_RANGES} if self.answered else own
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int

@@ -10,8 +10,8 @@ import pytest
 from qagate.cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
 from qagate.cases.plan import draw_order
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import Estimate, unseen_share
+from qagate.evaluators.statistics.separation import Separation
 from qagate.reports.__main__ import main
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.extras.merge.recount import rebuilt
