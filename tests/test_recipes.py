@@ -19,10 +19,10 @@ import yaml
 from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
 from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
 from qagate.command import main
-from qagate.evaluators.command_line import PROGRAMS
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS
 from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from qagate.evaluators.statistics.metrics import METRICS, USAGE
+from qagate.reports import doors
 from qagate.reports.gates.decide import INCONCLUSIVE
 from qagate.reports.run.report_folder import OTHERS, RUN_FILE
 from tests.support.fixtures import Captured, Patch
@@ -529,9 +529,8 @@ def test_the_reference_lists_every_command_with_its_options(capsys: Captured) ->
     cells = {
         name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)
     }
-    known = {name for program in PROGRAMS.values() for name in program.commands}
-    assert cells.keys() == {*known, *STEPS[1:]}
-    for name in sorted(known - {"run"}):  # pytest's own help
+    assert cells.keys() == {*doors.COMMANDS, *STEPS[1:]}
+    for name in sorted(doors.COMMANDS.keys() - {"run"}):  # pytest's own help
         helped = set[str]()
         for step in STEPS if name == "ledger" else ("",):
             with pytest.raises(SystemExit) as ended:

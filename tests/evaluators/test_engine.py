@@ -216,18 +216,18 @@ def test_items_come_in_order_and_wanted_ones_first(wanted: str, taken: str) -> N
     """Each once, a test's own before its turn; what is no planned item changes nothing."""
     schedule = Schedule(["a", "b", "c"], 10)
     for key in wanted if wanted == "cc" else [wanted]:
-        schedule.want(key)
+        schedule.move_to_front(key)
     assert take(schedule, 4) == [*taken, None]
 
 
 def test_news_after_the_loop_has_ended_are_harmless() -> None:
     """Tests may end after the engine has; a late lead changes nothing in what is selected."""
-    schedule = Schedule(["a", "b", "c"], 10, lead=0)
+    schedule = Schedule(["a", "b", "c"], 10, head_start=0)
     schedule.select(["c", "a"])
-    schedule.lead(0)
+    schedule.allow_head_start(0)
     assert take(schedule, 1) == ["c"]
-    schedule.ended()
-    schedule.want("b")
+    schedule.count_ended_tests()
+    schedule.move_to_front("b")
     schedule.close()
     assert take(schedule, 1) == [None]
 
@@ -237,7 +237,7 @@ def test_items_of_no_test_are_never_ahead() -> None:
     schedule = Schedule([*"xyzab"], 1)
     schedule.select([*"xyzab"], 3)
     assert take(schedule, 4) == ["x", "y", "z", "a"]
-    schedule.ended()
+    schedule.count_ended_tests()
     assert take(schedule, 2) == ["b", None]
 
 
@@ -250,7 +250,7 @@ def test_the_window_moves_on_as_tests_end() -> None:
         second = asyncio.create_task(schedule.take())
         await asyncio.sleep(0.01)
         assert not second.done()
-        schedule.ended()
+        schedule.count_ended_tests()
         return [first, await asyncio.wait_for(second, 5)]
 
     assert asyncio.run(scenario()) == ["a", "b"]
@@ -258,15 +258,15 @@ def test_the_window_moves_on_as_tests_end() -> None:
 
 def test_few_items_are_under_way_until_one_is_done() -> None:
     """The first items show whether models can be asked; a waiting test changes nothing in that."""
-    schedule = Schedule(["a", "b", "c", "d"], 10, first=2)
+    schedule = Schedule(["a", "b", "c", "d"], 10, trial=2)
 
     async def scenario() -> list[str | None]:
         first = [await schedule.take(), await schedule.take()]
         others = [asyncio.create_task(schedule.take()) for _ in range(3)]
-        schedule.want("d")
+        schedule.move_to_front("d")
         await asyncio.sleep(0.01)
         assert not any(other.done() for other in others)
-        schedule.done()
+        schedule.note_done()
         return first + list(await asyncio.wait_for(asyncio.gather(*others), 5))
 
     assert asyncio.run(scenario()) == ["a", "b", "d", "c", None]
@@ -276,7 +276,7 @@ def test_few_items_are_under_way_until_one_is_done() -> None:
     ("act", "taken"),
     [
         (Schedule.close, [None] * 3),
-        (partial(Schedule.want, key="a"), ["a", None, None]),
+        (partial(Schedule.move_to_front, key="a"), ["a", None, None]),
     ],
 )
 def test_the_end_reaches_everyone(
@@ -296,13 +296,13 @@ def test_the_end_reaches_everyone(
 
 def test_a_lead_comes_before_the_selection_and_no_further() -> None:
     """Until it is known which items have a test only so many are handed out, then those alone."""
-    schedule = Schedule(["a", "b", "c", "d"], 10, lead=0)
+    schedule = Schedule(["a", "b", "c", "d"], 10, head_start=0)
 
     async def scenario() -> list[str | None]:
         waiting = asyncio.create_task(schedule.take())
         await asyncio.sleep(0)
         assert not waiting.done()
-        schedule.lead(2)
+        schedule.allow_head_start(2)
         first = [
             await asyncio.wait_for(waiting, 5),
             await asyncio.wait_for(schedule.take(), 5),
@@ -327,11 +327,11 @@ def test_demand_beyond_the_window_holds_no_demand_up() -> None:
     async def scenario() -> str | None:
         assert await schedule.take() == "a"
         for key in ("b", "c", "d"):
-            schedule.want(key)
+            schedule.move_to_front(key)
             assert await asyncio.wait_for(schedule.take(), 5) == key
         waiting = asyncio.create_task(schedule.take())
         await asyncio.sleep(0.01)
-        schedule.want("e")
+        schedule.move_to_front("e")
         return await asyncio.wait_for(waiting, 5)
 
     assert asyncio.run(scenario()) == "e"

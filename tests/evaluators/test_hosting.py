@@ -31,7 +31,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.runtime import engine, outcomes
 from qagate.evaluators.runtime import process as processes
-from qagate.evaluators.runtime.engine import Engine, Job, nothing
+from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
 from qagate.evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.fixtures import Patch
@@ -67,10 +67,10 @@ def test_a_run_from_its_start_to_its_end(tmp_path: Path, kind: Maker) -> None:
     running.select(made.keys)
     watcher = outcomes.OutcomeReader(tmp_path / "board")
     for key in reversed(made.keys):
-        running.want(key)
+        running.move_to_front(key)
         assert running.arrivals.wait(key).state == "passed"
         assert watcher.wait(key).state == "passed"
-        running.ended()
+        running.count_ended_test()
     watcher.close()
     running.stop()
     assert not running.is_alive
@@ -86,7 +86,7 @@ def test_a_window_moves_on_with_the_tests(tmp_path: Path, kind: Maker) -> None:
     running.start()
     running.select(made.keys)
     for _ in range(40):
-        running.ended()
+        running.count_ended_test()
     assert running.arrivals.wait("k39").state == "passed"
 
 
@@ -94,7 +94,7 @@ def test_a_lead_is_worked_on_before_the_selection(tmp_path: Path, kind: Maker) -
     """What leads is done although nothing is selected; what is not selected then is left alone."""
     running = kind(Made(tmp_path, good(), board=False).job())
     running.start()
-    running.lead(1)
+    running.allow_head_start(1)
     assert running.arrivals.wait("k0").state == "passed"
     running.select(["k3"])
     assert running.arrivals.wait("k3").state == "passed"
@@ -329,10 +329,12 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
     assert steps == ["forked"]
 
 
-def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
+def test_what_cannot_be_read_ends_the_engine(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """A word that this side does not know kills the process; no test waits for it."""
     running = processes.EngineProcess(Made(tmp_path, good(), board=False).job())
-    running._received = {}
+    monkeypatch.setattr(running, "_take_in", Mock(side_effect=AttributeError))
     running.start()
     assert "died" in running.arrivals.wait("k0").message
     running.stop()
@@ -385,7 +387,7 @@ def test_an_engine_that_loads_for_long_is_alive(
     """On a busy machine; nor is one silent that was stopped together with its run, by Ctrl-Z."""
     monkeypatch.setattr(engine, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 2.0)
-    monkeypatch.setattr(processes, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(processes, "PATIENCE_SECONDS", 2.0)
     made = Made(tmp_path, good())
     running = kind(replace(made.job(), prepare=partial(time.sleep, 3.0)))
     running.start()
@@ -393,14 +395,14 @@ def test_an_engine_that_loads_for_long_is_alive(
     assert running.arrivals.wait("k0").state == "passed"
     stopped = processes.EngineProcess(made.job())
     stopped._connection = Mock(poll=Mock(side_effect=[False, True]))
-    assert stopped._hears()
+    assert stopped._wait_for_notice()
 
 
 @pytest.mark.parametrize("dies", [True, False])
 def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
     """What could not be loaded early is loaded at need; a process gone before costs no item."""
     early = processes.EngineProcess(
-        load=nothing if dies else Mock(side_effect=ImportError("not installed"))
+        load=do_nothing if dies else Mock(side_effect=ImportError("not installed"))
     )
     early.fork()
     if dies:
@@ -453,11 +455,11 @@ def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: False)
-    assert processes.fork_early(nothing) is None
+    assert processes.fork_early(do_nothing) is None
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        processes.fork_early(nothing)
+        processes.fork_early(do_nothing)
 
 
 OUTCOME = Outcome(

@@ -12,12 +12,13 @@ import pytest
 
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import Plan, Selection
+from qagate.cases.discovery import labelled_files
 from qagate.cases.loading import load_cases
 from qagate.cases.plan import BUNDLED_LABELS, labelled_for, make_plan
 from qagate.evaluators.core import Outcome, Reply, ToolCall, UsageError
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.controller import Controller
-from qagate.reports.plugin.options import RunOptions, labelled_files
+from qagate.reports.plugin.options import RunOptions
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
 from tests.support.projects import Project, graded

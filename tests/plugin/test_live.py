@@ -23,8 +23,9 @@ from qagate.cases.dataset import Shards, Threshold
 from qagate.evaluators.core import Outcome, Usage
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.statistics.intervals import Estimate
-from qagate.reports.plugin import progress as live
+from qagate.reports.plugin import progress_display as live
 from qagate.reports.plugin.finish import slice_lines
+from qagate.reports.plugin.progress import Progress
 from qagate.reports.render import console
 from qagate.reports.run.evidence import TrendPoint
 from qagate.reports.run.report import WARNING, Decision
@@ -208,9 +209,9 @@ def outcome(state: str, spent: float = 0.0, kind: str = "") -> Outcome:
     return Outcome(key="k", state=state, kind=kind, usage=Usage(spent=spent))  # type: ignore[arg-type]
 
 
-def halfway() -> live.Progress:
+def halfway() -> Progress:
     """Return six of forty items, three seconds after the start."""
-    progress = live.Progress(planned=40, started=100.0)
+    progress = Progress(planned=40, started=100.0)
     for state in ("passed", "passed", "failed"):
         progress.add("simpleqa:bg", outcome(state, spent=0.25))
     progress.add("simpleqa:bg", outcome("error", spent=0.25, kind="timeout"))
@@ -221,10 +222,11 @@ def halfway() -> live.Progress:
 
 def test_rates_are_those_of_late() -> None:
     """Done, rates of late, calls, money, shares, troubles, waits; nothing of the unknown."""
-    progress = live.Progress(planned=1000, started=0.0)
+    progress = Progress(planned=1000, started=0.0)
     for second in range(101):
         for _ in range(500 if second == 0 else 2):
             progress.add("s:en", outcome("passed"))
+        progress.mark(float(second), IDLE)
         text = progress.line(float(second), IDLE)
     assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
     assert halfway().line(103.0, BUSY) == (
@@ -239,19 +241,18 @@ def test_rates_are_those_of_late() -> None:
         .endswith("waiting: api.example asks to wait 12 s")
     )
     assert (
-        live.Progress(planned=3, started=5.0).line(5.0, IDLE)
-        == "qa 0/3 (0%), 0.0 items/s"
+        Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
     )
     assert (
-        live.Progress(planned=3, started=5.0, priced=False)
+        Progress(planned=3, started=5.0, priced=False)
         .line(6.0, BUSY)
         .startswith(
             "qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | "
         )
     )
-    partly = live.Progress(planned=3, started=5.0, priced=False, spent=0.24)
+    partly = Progress(planned=3, started=5.0, priced=False, spent=0.24)
     assert "in flight, cost partly known: $0.24" in partly.line(6.0, BUSY)
-    long = live.Progress(planned=20_001, started=0.0)
+    long = Progress(planned=20_001, started=0.0)
     long.add("s:en", outcome("passed"))
     assert "5.6 h left" in long.line(1.0, IDLE)
 
@@ -268,7 +269,7 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
         )
         waits = ["2 queued", *["1 queued"] * (live.LOG_REPEATS + 3)]
         told = iter(waits)
-        progress = live.Progress(planned=2, started=time.monotonic())
+        progress = Progress(planned=2, started=time.monotonic())
         display = live.ProgressDisplay(
             config, progress, lambda: Status(waiting=next(told))
         )

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.command_line import VALUED
 from qagate.evaluators.core import UsageError, parse_judges
 from qagate.evaluators.models.catalogue import DEFAULT_PATH
 from qagate.evaluators.runtime.process import EngineProcess
+from qagate.reports.commands.run import VALUED
 from qagate.reports.plugin import start_early, worker
-from qagate.reports.plugin.controller import takes_everything
-from qagate.reports.plugin.options import NAMES, dataset_files, read_options, shares
+from qagate.reports.plugin.head_start import takes_all_items
+from qagate.reports.plugin.options import NAMES, read_options, shares
 from qagate.reports.plugin.run import RunModels, connect_models
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
@@ -124,32 +124,6 @@ def test_reruns_of_misses_are_refused(
     result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """Return a folder with datasets in places to search and in places to pass over."""
-    for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/build", "tests"):
-        (tmp_path / folder).mkdir(parents=True)
-        declaration = "kind: graded\n"
-        if folder == "tests":  # another tool's
-            declaration = "kind: table\nlanguages: [en]\n"
-        (tmp_path / folder / "dataset.yaml").write_text(declaration, encoding="utf-8")
-    (tmp_path / "cases" / "a" / "test_a.py").touch()
-    return tmp_path
-
-
-@tabled("arguments", "found")
-def test_what_a_path_holds(tree: Path, arguments: list[str], found: list[str]) -> None:
-    """Folders are searched, hidden and foreign ones passed over; a file looks in its own folder."""
-    expected = [tree.resolve() / name / "dataset.yaml" for name in found]
-    assert dataset_files(arguments, tree, tree) == expected
-
-
-def test_a_moved_rootdir_is_refused(tree: Path) -> None:
-    """A dataset outside of rootdir means that an option's value was taken for a path."""
-    with pytest.raises(UsageError, match="write --option=PATH"):
-        dataset_files(["cases"], tree, tree / "tests")
-
-
 def test_a_shard_has_its_share_of_the_limits(tmp_path: Path) -> None:
     """All shares together are what was given, or what a models file allows."""
     limits = ("--concurrency", "10", "--rpm", "3", "--max-cost", "2")
@@ -232,7 +206,7 @@ def capital(project: Project) -> Project:
 def known(project: Project, *arguments: str) -> bool:
     """Return what is said of a run with these arguments in a project."""
     config = project.parse_config(*arguments)
-    return takes_everything(config, sorted(project.path.glob("qa/*/dataset.yaml")))
+    return takes_all_items(config, sorted(project.path.glob("qa/*/dataset.yaml")))
 
 
 @pytest.mark.parametrize(
@@ -398,7 +372,7 @@ def test_a_vain_head_start_ends(
     """Where something turns out to be wrong later the process does not stay."""
     monkeypatch.setattr("qagate.evaluators.runtime.process.can_fork", lambda: True)
     config = start(project, "--model", MODEL)
-    process = config.stash[worker.EARLY]._process
+    process = config.stash[worker.EARLY_ENGINE]._process
     assert process.is_alive()
     config._ensure_unconfigure()
     assert process.exitcode == -signal.SIGKILL

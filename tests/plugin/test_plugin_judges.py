@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from qagate.cases.config import load_dataset
+from qagate.cases.extras.new.command import main as new
 from qagate.cases.loading import load_cases
 from qagate.cases.plan import BUNDLED_LABELS
-from qagate.reports.__main__ import main
-from qagate.reports.commands.data_sets import new
+from qagate.command import main
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded

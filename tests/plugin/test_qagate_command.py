@@ -1,30 +1,22 @@
 """The installed command `qagate`: every command by one name, next to any packages."""
 
-import csv
 import os
 import sys
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from subprocess import CompletedProcess, run
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from qagate import command
 from qagate.bundled import CASES
-from qagate.cases.extras.builder.recipe import SourceGroup, find_recipe, load_recipe
-from qagate.evaluators.command_line import PROGRAMS
-from qagate.evaluators.reading import load_yaml
-from qagate.reports.commands import build
-from qagate.reports.commands.data_sets import IGNORED, TEXTS, new
+from qagate.cases.extras.new.command import main as new
+from qagate.reports.doors import COMMANDS
 from tests.support.fixtures import Captured, Patch
 from tests.support.projects import Project
-from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
-NEW: Any = load_yaml(TEXTS)
 
 
 @pytest.fixture
@@ -69,7 +61,7 @@ def test_the_version(found: str | None, monkeypatch: Patch, capsys: Captured) ->
         if found
         else Mock(side_effect=PackageNotFoundError("qagate"))
     )
-    monkeypatch.setattr("qagate.evaluators.command_line.version", known)
+    monkeypatch.setattr("qagate.command.version", known)
     with pytest.raises(SystemExit) as ended:
         command.main(["--version"])
     assert ended.value.code == 0
@@ -86,32 +78,6 @@ def test_no_message_names_a_package_of_ours() -> None:
         assert "pip install qagate" not in text
 
 
-@pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
-def test_needs_a_parser(
-    source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured
-) -> None:
-    """With any other sources in the recipe; the message names the file and what to install."""
-    recipe = tmp_path / "recipe.yaml"
-    bundled = load_recipe(find_recipe("be"))
-    group = SourceGroup(name="news", files=(tmp_path / source,), licence="CC0")
-    monkeypatch.setattr(
-        build, "load_recipe", lambda _: replace(bundled, sources=(group,))
-    )
-    monkeypatch.setattr("qagate.evaluators.optional.find_spec", lambda _: None)
-    words = [
-        "build",
-        "boolq",
-        "sample",
-        "--recipe",
-        str(recipe),
-        "--folder",
-        str(tmp_path / "to"),
-    ]
-    assert command.main(words) != 0
-    said = "mwparserfromhell is not installed; pip install 'mwparserfromhell>=0.7'"
-    assert (said in capsys.readouterr().err) is (source != "pages.jsonl")
-
-
 def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
     """With its own words and exit code; the help has all three packages' and pytest's."""
     assert command.main(["new", "folk", "--to", str(tmp_path)]) == 0
@@ -119,12 +85,10 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
     assert command.main(["new", "folk", "--to", str(tmp_path)]) == 4
     assert "is there already" in capsys.readouterr().err
     assert command.main(["nosuch"]) == 4
-    names = [name for one in PROGRAMS.values() for name in one.commands]
-    assert len(names) == len(set(names))
     with pytest.raises(SystemExit):
         command.main(["--help"])
     said = capsys.readouterr().out
-    assert all(f"\n  {name} " in said for name in names)
+    assert all(f"\n  {name} " in said for name in COMMANDS)
 
 
 @pytest.mark.slow
@@ -195,87 +159,3 @@ def test_a_package_that_is_not_installed_is_said(home: Path, tmp_path: Path) -> 
     assert line.startswith(
         f"ERROR: msgspec is not installed for {sys.executable}; install"
     )
-
-
-@pytest.mark.parametrize("language", ["de", "fr"])
-@pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_new_data_set_runs_as_it_is(
-    project: Project, kind: str, language: str
-) -> None:
-    """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
-    assert (
-        new(["folk", "--lang", language, "--kind", kind, "--to", str(project.path)])
-        == 0
-    )
-    assert project.run_in_process("folk").ret == 6
-    assert [slice_["counts"]["error"] for slice_ in project.report()["slices"]] == [0]
-    settings = (project.path / "folk" / "dataset.yaml").read_text(encoding="utf-8")
-    assert ("drop: {max: 0.05}" in settings) is not kind.startswith("judged")
-
-
-@pytest.mark.parametrize("language", list(NEW["languages"]))
-@pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_set_has_its_language(
-    tmp_path: Path, kind: str, language: str, capsys: Captured
-) -> None:
-    """No English row is left where the language's own is known, and every row has all columns."""
-    assert new(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
-    assert "translate" not in capsys.readouterr().out
-    every = {
-        file.name: file.read_text(encoding="utf-8")
-        for file in (tmp_path / "folk").iterdir()
-    }
-    if language != "en":
-        english = NEW["languages"]["en"]
-        foreign = [english[key] for key in ("question", "expected", "claim")] + [
-            "yes: 'yes'"
-        ]
-        assert not [
-            text for text in every.values() if any(one in text for one in foreign)
-        ]
-    if data := every.get(f"{language}.csv"):
-        assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
-
-
-def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
-    """In a language without texts each English line has its number; so has the rubric a word."""
-    new(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
-    said = capsys.readouterr().out
-    assert "dataset.yaml: translate line 7" in said
-    assert "fr.csv: translate line 2\n" in said
-    new(["kids", "--lang", "fr", "--to", str(tmp_path)])
-    assert (
-        "the judge reads English rules: there is no simpleqa.fr.yaml"
-        in capsys.readouterr().out
-    )
-
-
-@pytest.mark.parametrize("before", [None, "", "*.log", "*.log\nreports/out/\n"])
-def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None:
-    """In the repository's own file, whose lines stay, and each pattern once."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "qa").mkdir()
-    file = tmp_path / ".gitignore"
-    if before is not None:
-        file.write_text(before, encoding="utf-8")
-    for name in ("folk", "kids"):
-        assert new([name, "--to", str(tmp_path / "qa")]) == 0
-    lines = file.read_text(encoding="utf-8").splitlines()
-    assert lines[: len((before or "").splitlines())] == (before or "").splitlines()
-    assert ".qa/" in lines
-    assert len({line.removeprefix("**/") for line in lines}) == len(lines) >= 4
-    assert not (tmp_path / "qa" / ".gitignore").exists()
-    own = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert {one.removeprefix("**/") for one in IGNORED} <= set(
-        own
-    )  # a clone stays as it is
-
-
-@tabled("words", "said")
-def test_a_new_set_is_named(
-    words: list[str], said: str, tmp_path: Path, capsys: Captured
-) -> None:
-    """It becomes a folder and part of a function's name: exit 4, and nothing is written."""
-    assert command.main(["new", *words, "--to", str(tmp_path)]) == 4
-    assert said in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

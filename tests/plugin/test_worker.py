@@ -14,13 +14,12 @@ from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
 from qagate.cases.plan import make_plan
 from qagate.evaluators.core import Outcome
 from qagate.evaluators.kinds import kind_of
+from qagate.reports.plugin.session_results import SessionResults, key_of
 from qagate.reports.plugin.worker import (
     INPUT_KEY,
-    SessionResults,
     WorkerHooks,
     WorkerInput,
     gc_paused,
-    key_of,
     read_worker_input,
 )
 from tests.support.figures import some
@@ -168,7 +167,7 @@ def results() -> SessionResults:
         name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE}
     )
     made = SessionResults(Plan(datasets=(dataset,), items=items))
-    made.planned = made.known([*map(node_of, KEYS), "tests/test_x.py::test_y"])
+    made.planned = made.planned_among([*map(node_of, KEYS), "tests/test_x.py::test_y"])
     assert made.planned == KEYS
     return made
 
@@ -218,10 +217,10 @@ def test_the_key_stands_between_the_last_brackets(results: SessionResults) -> No
 
 def test_the_engines_outcome_stands_where_its_test_ran(results: SessionResults) -> None:
     """Every planned key has one end; what was done ahead of the tests is only in the ledger."""
-    ends = results.final({KEYS[0]: PASSED}, "interrupted")
+    ends = results.final_outcomes({KEYS[0]: PASSED}, "interrupted")
     assert {end.kind for end in ends.values()} == {"interrupted"}
     run(results, KEYS[0])
-    ends = results.final({KEYS[0]: PASSED}, "stopped")
+    ends = results.final_outcomes({KEYS[0]: PASSED}, "stopped")
     assert set(ends) == set(KEYS)
     assert ends[KEYS[0]] == PASSED
     assert (ends[KEYS[1]].state, ends[KEYS[1]].kind) == ("missing", "stopped")
@@ -235,7 +234,7 @@ def test_no_outcome(
     """Skipped, lost by the engine, or never reached."""
     run(results, KEYS[0], *ended)
     known = {KEYS[0]: PASSED} if end[1] == "skipped" else {}
-    found = results.final(known, why)[KEYS[0]]
+    found = results.final_outcomes(known, why)[KEYS[0]]
     assert [found.state, found.kind] == end
 
 
@@ -243,10 +242,10 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
     """A second death is an ERROR; a closed pipe raises nothing; a living one is told all."""
     assert died(results) == "rerun"
     run(results, KEYS[0])
-    assert results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
+    assert results.final_outcomes({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
     assert died(results) == "failed"
     note(results, node_of(KEYS[0]), "???", "failed")
-    end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    end = results.final_outcomes({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
     assert (end.state, end.kind) == ("error", "worker_died")
     assert results.other_failures == 0
 
@@ -267,9 +266,9 @@ def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
     """Where workers died, an item that no test reached has the engine's outcome (R8)."""
     died(results)
     ended = {KEYS[1]: replace(PASSED, key=KEYS[1])}
-    ends = results.final(ended, "stopped")
+    ends = results.final_outcomes(ended, "stopped")
     assert (ends[KEYS[1]], ends[KEYS[0]].state) == (ended[KEYS[1]], "missing")
-    assert results.untested(ended) == 1
+    assert results.graded_without_test(ended) == 1
 
 
 def ready(send: Any) -> Any:

@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 
 from qagate.cases.config import load_dataset
+from qagate.cases.extras.download.command import main as download
 from qagate.cases.extras.download.public_files import DATA_FOLDER, DownloadError
 from qagate.cases.loading import load_cases
-from qagate.evaluators.__main__ import main
-from qagate.evaluators.__main__ import main as evaluators
+from qagate.command import main
 from qagate.evaluators.core import Case
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.reports.commands.calibrate import main as calibrate
-from qagate.reports.commands.data_sets import download
-from qagate.reports.plugin.options import dataset_files, is_left_out
 from tests.support.downloading import (
     BEM,
     EVOUNA,
@@ -192,7 +190,7 @@ def test_a_mistake_is_one_line_and_exit_4(
     """Nothing is asked, nothing is printed but what is wrong."""
     write("l.jsonl", MIXED)
     write("bits.jsonl", [rated(1, 0, 1), rated(2, 1, 1)])
-    assert evaluators(["calibrate", *words]) == 4
+    assert main(["calibrate", *words]) == 4
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
@@ -329,22 +327,6 @@ def project(tmp_path: Path) -> Project:
     made.dataset("tricks", {}, SET)
     made.write("qa/tricks/en.yaml", OWN)
     return made
-
-
-def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
-    """They may cost money: the folder above them does not run them, nor what lies next to them."""
-    tricks, capitals = project.path / "qa/tricks", project.path / "qa/capitals"
-    assert is_left_out(tricks, [project.path / "qa", capitals])
-    assert not is_left_out(tricks, [tricks / "test_tricks.py"])
-    assert not is_left_out(capitals, [project.path])
-    root = project.path
-    assert dataset_files(["qa"], root, root) == [(capitals / "dataset.yaml").resolve()]
-    assert dataset_files(["qa/tricks"], root, root) == [
-        (tricks / "dataset.yaml").resolve()
-    ]
-    for inner in (ATTACKS / "attacks_eba", ATTACKS / "gold_inside"):
-        assert is_left_out(inner, [ATTACKS.parent])
-        assert not is_left_out(inner, [ATTACKS])
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])

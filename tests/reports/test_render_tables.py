@@ -24,7 +24,7 @@ from qagate.evaluators.core import Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.evaluators.statistics.intervals import Estimate, wilson
-from qagate.reports.commands.build import error_sheet
+from qagate.reports.extras.builder.command import error_sheet
 from qagate.reports.render import html, views, words, writer
 from qagate.reports.render.views import draw, growth, plot, reach_of
 from qagate.reports.run import clean
@@ -136,7 +136,7 @@ def test_graded_files_have_letters_by_row() -> None:
     ]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "writer.py", "sheet.py", "build.py"}
+    assert users == {"output.py", "writer.py", "sheet.py", "command.py"}
 
 
 def named(*names: tuple[str, str]) -> Report:

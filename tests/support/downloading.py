@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from qagate.cases.extras.download.command import main
 from qagate.cases.extras.download.public_files import DownloadError, load_benchmarks
-from qagate.reports.commands.data_sets import download as main
 from tests.support.loopback import Answer, Loopback, loopback
 from tests.support.tables import kept
 

@@ -58,7 +58,7 @@ class Made:
         tasks = {key: task(number, "CORRECT") for number, key in enumerate(self.keys)}
         return Job(
             make=partial(recorded, self.folder / "ledger", tasks),
-            schedule=Schedule(self.keys, self.count, lead=0),
+            schedule=Schedule(self.keys, self.count, head_start=0),
             models=[connect(parse("openai:m@http://127.0.0.1:9/v1", {}), Key(SECRET))],
             store=self.folder / "board",
         )
@@ -66,7 +66,7 @@ class Made:
     def job(self) -> Job:
         return Job(
             make=self.make,
-            schedule=Schedule(self.keys, 2, lead=self.lead),
+            schedule=Schedule(self.keys, 2, head_start=self.lead),
             models=[self.model],
             store=self.folder / "board" if self.board else None,
         )
@@ -173,5 +173,5 @@ class Bench:
         models: Sequence[core.Model] = (),
         first: float = UNLIMITED,
     ) -> dict[str, core.Outcome]:
-        asyncio.run(self.engine.run(Schedule(self.keys, window, first=first), models))
+        asyncio.run(self.engine.run(Schedule(self.keys, window, trial=first), models))
         return self.posted.outcomes

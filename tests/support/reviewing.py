@@ -14,8 +14,8 @@ from qagate.cases.extras.review.reviews import (
     read_rows,
 )
 from qagate.cases.extras.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
-from qagate.reports.__main__ import main
 
 Row = dict[str, str]
 Fill = Callable[[int, Row], Row]

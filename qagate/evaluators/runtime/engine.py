@@ -1,11 +1,21 @@
-"""Works through the items of a run: answers, then judges, with many calls in one event loop."""
+"""The engine: works through the items of a run, many at a time, in one event loop.
+
+Every item goes the same way: it is answered, its answer is judged, and metrics measure
+it. Begin with ``Engine._work``, which takes items from the schedule, and with
+``Engine._answer_and_judge``, which makes an item's outcome. The schedule says which item
+is next, and the caller puts each request to its model within all limits. The engine posts
+how each item ended; tests wait for that elsewhere. It knows neither pytest nor gates.
+
+What fails for one item is that item's outcome. What concerns all items, such as a ledger
+that cannot be written, ends the run: ``Engine.failure`` says why, and no test waits.
+"""
 
 import asyncio
 import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol, assert_never
@@ -18,55 +28,49 @@ from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.runtime.limits import BAD_REQUEST
 from qagate.evaluators.runtime.outcomes import (
     BEAT_SECONDS,
-    Ended,
+    AllowHeadStart,
+    CountEndedTests,
     Instruction,
-    Lead,
+    MoveToFront,
     OutcomeStore,
     OutcomeWriter,
     Refuse,
     Select,
     Status,
-    Want,
 )
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.text import mask, one_line, travelling
 from qagate.evaluators.user_code import NOTE_WORK, in_thread
 
-POST_SECONDS = 0.02  # for which outcomes are collected before they are posted together
-JUDGING_GRACE_S = (
-    1.75  # for judges after the run's time is used up; their calls end before
-)
-STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
+POST_SECONDS = 0.02
+"""For so long outcomes are collected before they are posted together."""
+
+JUDGING_GRACE_SECONDS = 1.75
+"""So long may judges go on after the run's time is used up; their calls end before."""
+
+STUCK_SECONDS = 300.0
+"""A loop that has not turned for so long never will."""
 
 
 class Stopping(Protocol):
-    """Says when enough was asked. Its methods return at once and have no other effect.
+    """Says when enough was asked. Its methods return at once.
 
-    The engine knows no gates: it tells how each item ended, and learns which are needed no more.
+    The engine knows no gates. It reports how each item ended, and learns which items no
+    gate needs any more.
     """
 
     def select(self, keys: Collection[str]) -> None:
         """Note which of the planned items are asked at all."""
 
     def is_due(self, key: str) -> bool:
-        """Return whether an item may be asked now; others would run far ahead of a slow call."""
+        """Return whether an item may be asked now.
+
+        Items wait for slow ones before them: otherwise a run would be far ahead when it is
+        decided, and would have paid for that.
+        """
 
     def note(self, outcome: Outcome) -> Collection[str]:
-        """Note how an item ended; return the keys of those that need no longer be asked."""
-
-
-def returned_names(spec: str, models: Mapping[str, str]) -> str:
-    """Return a judge's SPEC with its models' names by their providers, by SPEC where asked."""
-    return " ".join(
-        replace(one, model=models[one.model]).name if one.model in models else one.name
-        for one in core.parse_judges(spec.split(" ")).members
-    )
-
-
-def stopped(key: str) -> Outcome:
-    """Return the outcome of an item that is not asked."""
-    message = "not asked: no further item could change the gates of its slice"
-    return Outcome(key=key, state="stopped", kind="decided", message=message)
+        """Note how an item ended; return the keys of the items that nobody needs now."""
 
 
 class MetricRunner(Protocol):
@@ -80,33 +84,49 @@ class MetricRunner(Protocol):
         """Return the number. Raises CallError or JudgeError if there is none."""
 
 
-MetricResults = tuple[Mapping[str, float | None], Mapping[str, str], str]
-"""The metrics of one answer, None for those that failed, and their errors, both by the metric's
-name; and why the ledger keeps no further reply, else empty."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """The metrics of one answer."""
+
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    """By the metric's name; None for one that failed."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Why a metric failed, by its name."""
+    ledger_failure: str = ""
+    """Why the ledger keeps no further reply; empty if it does."""
 
 
 async def measure_all(
     metric_runners: Sequence[MetricRunner], case: core.Case, answer: str, ask: core.Ask
-) -> MetricResults:
-    """Return every metric of an answer; one that fails does not affect the others."""
-    asked = (runner.measure(case, answer, ask) for runner in metric_runners)
-    found = await asyncio.gather(*asked, return_exceptions=True)
-    values, unmeasured, failure = dict[str, float | None](), dict[str, str](), ""
-    for runner, result in zip(metric_runners, found, strict=True):
+) -> Measurements:
+    """Return every metric of an answer. One that fails does not affect the others."""
+    results = await asyncio.gather(
+        *(runner.measure(case, answer, ask) for runner in metric_runners),
+        return_exceptions=True,
+    )
+    values: dict[str, float | None] = {}
+    errors: dict[str, str] = {}
+    ledger_failure = ""
+    for runner, result in zip(metric_runners, results, strict=True):
         name = runner.spec.name
-        values[name] = None if isinstance(result, BaseException) else result
-        if isinstance(result, CallError | core.JudgeError):
-            unmeasured[name] = f"{result.kind}: {result}"
-        elif isinstance(result, Exception):
-            kind = "internal"
-            if isinstance(result, LedgerError):
-                kind, failure = "ledger", str(result)
-            unmeasured[name] = (
-                f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
-            )
-        elif isinstance(result, BaseException):
+        if not isinstance(result, BaseException):
+            values[name] = result
+            continue
+        if not isinstance(result, Exception):
             raise result
-    return values, unmeasured, failure
+        values[name] = None
+        errors[name] = _metric_error(result)
+        if isinstance(result, LedgerError):
+            ledger_failure = str(result)
+    return Measurements(values=values, errors=errors, ledger_failure=ledger_failure)
+
+
+def _metric_error(error: Exception) -> str:
+    """Return why a metric failed, in one line that begins with a kind."""
+    if isinstance(error, CallError | core.JudgeError):
+        return f"{error.kind}: {error}"
+    kind = "ledger" if isinstance(error, LedgerError) else "internal"
+    return f"{kind}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +143,56 @@ class Task:
     """Extra metrics, computed once the answer has a verdict."""
 
 
-def nothing() -> None:
+def returned_names(spec: str, models: Mapping[str, str]) -> str:
+    """Return a judge's SPEC with each model's name as its provider returned it.
+
+    ``models`` has these names by the SPEC that was asked. A member that is not in it was
+    not asked, and keeps its SPEC.
+    """
+    names = []
+    for member in core.parse_judges(spec.split(" ")).members:
+        if member.model in models:
+            returned = replace(member, model=models[member.model])
+            names.append(returned.name)
+        else:
+            names.append(member.name)
+    return " ".join(names)
+
+
+def stopped_outcome(key: str) -> Outcome:
+    """Return the outcome of an item that is not asked, as its gates are decided."""
+    message = "not asked: no further item could change the gates of its slice"
+    return Outcome(key=key, state="stopped", kind="decided", message=message)
+
+
+def do_nothing() -> None:
     """Do nothing."""
 
 
 class Engine:
     """Answers and judges the items of one run, up to ``concurrency`` calls at once.
 
-    ``failure`` says why it had to stop, if it had. ``stopping`` None: every item is asked.
+    Three things run side by side while ``run`` does: workers, each with one item at a time;
+    a task that posts outcomes in groups; and a thread with the heartbeat, by which others
+    see that the engine lives even while the user's code holds up the event loop.
+
+    With a ``stopping`` the run may end early: each outcome is reported to it, and items
+    that no gate needs any more are not asked. They get an outcome all the same.
+
+    Attributes::
+
+    :failure: Why the engine had to stop; empty if it had not.
+
+    :stopping: Says which items are needed no more; None if all are asked.
+
+    :_unneeded: The keys of items that ``stopping`` has named so far.
+
+    :_item_ended: Notified whenever an item has ended, for those that wait until they are
+       due. Used with ``stopping`` only.
+
+    :_unposted: Outcomes that wait for the next post.
+
+    :_turned_at: When the event loop last had time to post, by its own clock.
     """
 
     def __init__(
@@ -142,35 +204,41 @@ class Engine:
         stopping: Stopping | None = None,
     ) -> None:
         self.failure = ""
+        self.stopping = stopping
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
         self._writer = writer
         self._concurrency = concurrency
-        self.stopping = stopping
         self._unneeded: set[str] = set()
-        self._ended = asyncio.Condition()
+        self._item_ended = asyncio.Condition()
         self._unposted: list[Outcome] = []
-        self._news = asyncio.Event()
+        self._has_unposted = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turned_at = 0.0
 
     @property
     def status(self) -> Status:
         """The engine's status; any thread may read it."""
-        loop, sender, budget = self._loop, self._sender, self._sender.budget
+        sender = self._sender
+        waiting = ""
+        seconds_left = float("inf")
+        if self._loop is not None:
+            now = self._loop.time()
+            waiting = self._caller.describe(now)
+            seconds_left = sender.end - now
         return Status(
             requests=sender.requests,
             in_flight=sender.admission.in_flight,
             limit=sender.admission.limit,
             retried=dict(sender.retried),
-            waiting="" if loop is None else self._caller.describe(loop.time()),
+            waiting=waiting,
             stops={**sender.admission.hopeless, **sender.stops},
             failure=self.failure,
-            spent=None if budget is None else budget.spent,
+            spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
             unkept=self._caller.ledger.unkept,
-            left=float("inf") if loop is None else sender.end - loop.time(),
+            left=seconds_left,
         )
 
     def fail(self, error: Exception) -> None:
@@ -187,38 +255,31 @@ class Engine:
 
     def halt(self) -> None:
         """Start no further call. Call it from the engine's own loop."""
-        self._caller.halt(
-            StoppedError("stopped", "the run was stopped before this was asked")
-        )
+        error = StoppedError("stopped", "the run was stopped before this was asked")
+        self._caller.halt(error)
 
     async def run(
         self,
         schedule: Schedule,
         models: Sequence[core.Model] = (),
-        load: Callable[[], None] = nothing,
+        load: Callable[[], None] = do_nothing,
     ) -> None:
         """Do ``load``, work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
-        posting = asyncio.create_task(self._keep_posting(schedule))
-        over = threading.Event()
         self._turned_at = self._loop.time()
-        beating = in_thread(partial(self._keep_beating, self._loop, over))
+        posting = asyncio.create_task(self._keep_posting(schedule))
+        is_over = threading.Event()
+        heartbeat = in_thread(partial(self._keep_beating, self._loop, is_over))
         try:
             await asyncio.to_thread(load)  # on a busy machine it may take long
             self._caller.open()
-            # Twice as many items as calls: some always wait until their reply is on the disk. A
-            # batch takes all items at once.
-            count = (
-                len(self._tasks)
-                if self._caller.detour.takes_all
-                else 2 * self._concurrency
-            )
-            await asyncio.gather(*(self._work(schedule) for _ in range(count)))
+            workers = [self._work(schedule) for _ in range(self._worker_count())]
+            await asyncio.gather(*workers)
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
             self.fail(error)
         finally:
-            over.set()
-            beating.exception()
+            is_over.set()
+            heartbeat.exception()  # returns once the thread has ended
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting
@@ -229,94 +290,128 @@ class Engine:
                 self._post()
                 self._writer.end(self.failure or "the engine has stopped")
 
+    def _worker_count(self) -> int:
+        """Return how many items are at work at once.
+
+        They are twice as many as calls, as some always wait until their reply is on the
+        disk. A batch takes all items at once.
+        """
+        if self._caller.detour.takes_all:
+            return len(self._tasks)
+        return 2 * self._concurrency
+
     async def _work(self, schedule: Schedule) -> None:
+        """Take one item after the other from the schedule, and post how it ended."""
         while (key := await schedule.take()) is not None:
-            if self.stopping and not await self._is_needed(key, self.stopping):
-                continue
+            if self.stopping is not None:
+                await self._wait_until_due(key, self.stopping)
+                if key in self._unneeded:
+                    await self._post_unasked(key)
+                    continue
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
             meter = Meter(price=self._caller.price)
             with self._caller.detour.item(meter):
-                outcome = await self._answered_and_judged(self._tasks[key], meter)
+                outcome = await self._answer_and_judge(self._tasks[key], meter)
             self._add(outcome)
-            schedule.done(refused=outcome.kind in BAD_REQUEST and self.stopping is None)
-            if self.stopping:
+            # With early stopping, an item from elsewhere in the plan would not be due yet.
+            was_refused = outcome.kind in BAD_REQUEST and self.stopping is None
+            schedule.note_done(was_refused=was_refused)
+            if self.stopping is not None:
                 await self._stop_asking(self.stopping.note(outcome), schedule)
             if self.failure:
                 schedule.close()
             # Items that need no call never wait: let the others have their turn.
             await asyncio.sleep(0)
 
-    def _note_work(self, key: str, began: bool) -> None:
-        """Note in any thread whether the user's code is at work on an item."""
-        self._writer.note_work(key, self.status.left if began else None)
+    async def _wait_until_due(self, key: str, stopping: Stopping) -> None:
+        """Return once an item may be asked, or need not be asked any more."""
 
-    def _add(self, outcome: Outcome) -> None:
-        self._unposted.append(outcome)
-        self._news.set()
+        def is_settled() -> bool:
+            return key in self._unneeded or stopping.is_due(key)
 
-    async def _is_needed(self, key: str, stopping: Stopping) -> bool:
-        async with self._ended:
-            await self._ended.wait_for(
-                lambda: key in self._unneeded or stopping.is_due(key)
-            )
-        if key in self._unneeded:
-            await self._leave(key)
-        return key not in self._unneeded
-
-    async def _leave(self, key: str) -> bool:
-        """Post an item that is not asked, with its result if the ledger has it; return whether.
-
-        So a run counts all that was paid for, even if a repeated one is decided with less in hand.
-        """
-        meter = Meter(price=self._caller.price, kept_only=True)
-        outcome = await self._answered_and_judged(self._tasks[key], meter)
-        is_kept = bool(outcome.calls) and not meter.missed
-        self._add(outcome if is_kept else stopped(key))
-        return is_kept
+        async with self._item_ended:
+            await self._item_ended.wait_for(is_settled)
 
     async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
-        """Post the items that need not be asked, and wake those that wait for their turn."""
-        self._unneeded.update(keys)
-        misses, most = (
-            0,
-            2 * self._concurrency,
-        )  # no run has more in hand when it is decided
-        for key in schedule.discard(keys):
-            if misses > most:
-                self._add(stopped(key))
-            else:
-                misses = 0 if await self._leave(key) else misses + 1
-        async with self._ended:
-            self._ended.notify_all()
+        """Post the items that need not be asked, and wake those that wait until they are due.
 
-    async def _answered_and_judged(self, task: Task, meter: Meter) -> Outcome:
+        Items of an earlier run are looked up in the ledger, in the order of the plan. No run
+        has more items in hand than it has workers; after so many in a row that the ledger
+        does not have, it has none of the others either.
+        """
+        self._unneeded.update(keys)
+        most_misses = 2 * self._concurrency
+        misses = 0
+        for key in schedule.discard(keys):
+            if misses > most_misses:
+                self._add(stopped_outcome(key))
+            elif await self._post_unasked(key):
+                misses = 0
+            else:
+                misses += 1
+        async with self._item_ended:
+            self._item_ended.notify_all()
+
+    async def _post_unasked(self, key: str) -> bool:
+        """Post an item without a call, and return whether the ledger has its result.
+
+        So a run counts all that was paid for, even if a repeated run is decided with fewer
+        items in hand.
+        """
+        meter = Meter(price=self._caller.price, kept_only=True)
+        outcome = await self._answer_and_judge(self._tasks[key], meter)
+        is_kept = bool(outcome.calls) and not meter.missed
+        self._add(outcome if is_kept else stopped_outcome(key))
+        return is_kept
+
+    async def _answer_and_judge(self, task: Task, meter: Meter) -> Outcome:
+        """Return how an item ended: answered, judged and measured, as far as that came.
+
+        Sets ``failure`` where the ledger cannot keep what is paid for. An answer that has no
+        verdict, whatever the reason, is an error or missing; it is never a wrong answer.
+        """
         ask = self._caller.metered(meter)
         answer: str | None = None
         verdict: Verdict | None = None
         state: core.State = "error"
-        kind = message = ""
+        kind = ""
+        message = ""
         try:
             answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
             meter.end_answer()
             judging = task.judge.judge(task.case, answer, ask)
-            verdict = await self._sender.before_the_end(judging, JUDGING_GRACE_S)
+            verdict = await self._sender.before_the_end(judging, JUDGING_GRACE_SECONDS)
             state = "passed" if task.passes(task.case, verdict) else "failed"
+        except StoppedError as error:
+            state = "missing"
+            kind = error.kind
+            message = str(error)
         except CallError as error:
-            kind, message = error.kind, str(error)
-            state = "missing" if isinstance(error, StoppedError) else state
+            kind = error.kind
+            message = str(error)
         except core.JudgeError as error:
-            kind, message = error.kind, str(error)
-            verdict = Verdict(votes=error.votes) if error.votes else None
+            kind = error.kind
+            message = str(error)
+            if error.votes:
+                verdict = Verdict(votes=error.votes)
         except LedgerError as error:
-            state, kind, message = "missing", "ledger", str(error)
+            state = "missing"
+            kind = "ledger"
+            message = str(error)
             self.failure = message
         except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
-            kind, message = "internal", f"{type(error).__name__}: {error}"
-        values, unmeasured, failure = await self._measured(
-            task, None if kind else answer, ask
-        )
-        self.failure = self.failure or failure
+            kind = "internal"
+            message = f"{type(error).__name__}: {error}"
+        measurements = Measurements()
+        if answer is not None and not kind:
+            measurements = await self._measure(task, answer, ask)
+        if not self.failure:
+            self.failure = measurements.ledger_failure
+        scores: dict[str, float | None] = {}
+        if verdict is not None:
+            scores.update(verdict.scores)
+        scores.update(measurements.values)
         return Outcome(
             key=task.key,
             state=state,
@@ -328,24 +423,42 @@ class Engine:
             judge=returned_names(task.judge.spec, meter.models),
             usage=meter.usage,
             answering=meter.answering,
-            measures={**(verdict.scores if verdict else {}), **values},
-            unmeasured=unmeasured,
+            measures=scores,
+            unmeasured=measurements.errors,
             calls=meter.calls,
         )
 
-    async def _measured(
-        self, task: Task, answer: str | None, ask: core.Ask
-    ) -> MetricResults:
-        if answer is None or not task.metric_runners:
-            return {}, {}, ""
+    async def _measure(self, task: Task, answer: str, ask: core.Ask) -> Measurements:
+        """Return the metrics of a judged answer; all have failed if the run's time is used up."""
+        if not task.metric_runners:
+            return Measurements()
         try:
             measuring = measure_all(task.metric_runners, task.case, answer, ask)
-            return await self._sender.before_the_end(measuring, JUDGING_GRACE_S)
+            return await self._sender.before_the_end(measuring, JUDGING_GRACE_SECONDS)
         except StoppedError as error:
-            names = dict.fromkeys(runner.spec.name for runner in task.metric_runners)
-            return names, dict.fromkeys(names, str(error)), ""
+            names = [runner.spec.name for runner in task.metric_runners]
+            return Measurements(
+                values=dict.fromkeys(names), errors=dict.fromkeys(names, str(error))
+            )
+
+    def _note_work(self, key: str, began: bool) -> None:
+        """Note, in any thread, that the user's code began its work on an item, or ended it."""
+        self._writer.note_work(key, self.status.left if began else None)
+
+    def _add(self, outcome: Outcome) -> None:
+        """Have an outcome posted with the next group."""
+        self._unposted.append(outcome)
+        self._has_unposted.set()
+
+    def _post(self) -> None:
+        """Post all outcomes that wait for it. Raises sqlite3.Error if that is impossible."""
+        outcomes = self._unposted
+        self._unposted = []
+        if outcomes:
+            self._writer.post(outcomes)
 
     async def _keep_posting(self, schedule: Schedule) -> None:
+        """Post outcomes in groups, and show at least twice a second that the loop turns."""
         loop = asyncio.get_running_loop()
         try:
             while True:
@@ -353,8 +466,8 @@ class Engine:
                 self._turned_at = loop.time()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(BEAT_SECONDS):
-                        await self._news.wait()
-                self._news.clear()
+                        await self._has_unposted.wait()
+                self._has_unposted.clear()
                 await asyncio.sleep(POST_SECONDS)
         except Exception as error:  # noqa: BLE001
             # No test would learn of further outcomes: nothing more may be paid for.
@@ -364,19 +477,14 @@ class Engine:
             schedule.close()
 
     def _keep_beating(
-        self, loop: asyncio.AbstractEventLoop, over: threading.Event
+        self, loop: asyncio.AbstractEventLoop, is_over: threading.Event
     ) -> None:
-        """Show from a thread that the engine is alive: a loop that is held up is not lost."""
+        """Show from a thread that the engine is alive, until it is over or stuck."""
         while loop.time() - self._turned_at < STUCK_SECONDS:
             with contextlib.suppress(sqlite3.Error):  # posting reports a full disk
                 self._writer.beat()
-            if over.wait(BEAT_SECONDS):
+            if is_over.wait(BEAT_SECONDS):
                 return
-
-    def _post(self) -> None:
-        batch, self._unposted = self._unposted, []
-        if batch:
-            self._writer.post(batch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,20 +492,23 @@ class Job:
     """What an engine is to do. It can be pickled, as it may go to a process that is running."""
 
     make: Callable[[OutcomeWriter], Engine]
-    """Makes the engine, and is called where it runs: no open file can move there."""
+    """Makes the engine. It is called where the engine runs: no open file can move there."""
     schedule: Schedule
     models: Sequence[core.Model] = ()
-    prepare: Callable[[], None] = nothing
+    prepare: Callable[[], None] = do_nothing
     """Loads what the first call will need."""
     store: Path | None = None
     """The file in which other processes look for outcomes; None if there are none."""
 
-    def engine(self, first: OutcomeWriter) -> Engine:
-        """Return the engine, which tells ``first`` first. Raises UsageError for any failure."""
+    def make_engine(self, writer: OutcomeWriter) -> Engine:
+        """Return the engine, which tells ``writer`` of everything before the ``store``.
+
+        Raises UsageError for any failure.
+        """
         try:
-            return self.make(
-                first if self.store is None else OutcomeStore(self.store, first)
-            )
+            if self.store is not None:
+                writer = OutcomeStore(self.store, writer)
+            return self.make(writer)
         except core.UsageError:
             raise
         except Exception as error:  # noqa: BLE001  # a traceback would help nobody
@@ -408,18 +519,19 @@ class Job:
     def obey(self, engine: Engine, instruction: Instruction) -> None:
         """Do what the running engine is told. Call it from the engine's own loop."""
         match instruction:
-            case Lead():
-                self.schedule.lead(instruction.count)
+            case AllowHeadStart():
+                self.schedule.allow_head_start(instruction.count)
             case Select():
-                if engine.stopping:
+                if engine.stopping is not None:
                     engine.stopping.select(instruction.keys)
                 self.schedule.select(instruction.keys, instruction.untested)
-            case Want():
-                self.schedule.want(instruction.key)
-            case Ended():
-                self.schedule.ended(instruction.count)
+            case MoveToFront():
+                self.schedule.move_to_front(instruction.key)
+            case CountEndedTests():
+                self.schedule.count_ended_tests(instruction.count)
             case Refuse():
-                engine.failure = engine.failure or instruction.why
+                if not engine.failure:
+                    engine.failure = instruction.why
                 self.schedule.close()
             case _:
                 assert_never(instruction)

@@ -1,30 +1,55 @@
-"""Which item is next: first those that a test waits for, then the rest in order."""
+"""Which item is next: first those that a test waits for, then the others in order.
+
+The engine's workers take items from a Schedule. It never hands out more than it may, so
+that a run that ends early, or cannot be made at all, has not paid for all of its items.
+"""
 
 import asyncio
 from collections import deque
 from collections.abc import Collection, Sequence
 
 UNLIMITED = float("inf")
-SCOUTS = (
-    8  # items refused one after the other, after which the others follow in any case
-)
-GOLDEN_SHARE = (
-    0.618  # multiples of it, without their whole parts, lie far from one another
-)
+
+MAX_TRIAL_REFUSALS = 8
+"""After so many items refused one after the other, the others follow in any case."""
+
+GOLDEN_RATIO = 0.618
+"""The fractional parts of its multiples lie far from one another: each falls into one of
+the widest gaps between those before it (Knuth, The Art of Computer Programming 3, 6.4)."""
 
 
 class Schedule:
     """The queue of an engine, in its loop alone.
 
-    Items are handed out in the order of ``keys``, up to these limits:
+    Items are handed out in the order of ``keys``; one that a test waits for goes first. Three
+    limits say how many:
 
-    ``window``: how far ahead of the tests that have ended. A run that ends early, as with ``-x``,
-    must not have paid for all items. Items that have no test do not count.
-    ``first``: so many until one is ``done``. That shows whether every model can be asked, the judge
-    included: a wrong key must not cost more. While items are refused, single ones from all over the
-    plan follow: the refusals may be due to the first items.
-    ``lead``: so many until ``select`` names the items that have a test. Calls may begin while tests
-    are still being collected.
+    The *window* is how far the items may be ahead of the tests that have ended. A run that
+    ends early, as with ``-x``, must not have paid for all items. A test that waits gets its
+    item also beyond the window. Items that have no test do not count.
+
+    The *trial* is how many items are handed out until one of them is done. That shows
+    whether every model can be asked, the judge included: a wrong key must not cost more. If
+    an item is refused, one more follows, then another, each from far away in the plan: the
+    refusals may be due to the first items alone. The trial ends with the first item that is
+    not refused, or after MAX_TRIAL_REFUSALS.
+
+    The *head start* is how many items are handed out until ``select`` names those that have
+    a test. Calls may begin while tests are still being collected.
+
+    Attributes::
+
+    :_ahead: Keys in the order of the plan. It may hold keys that were taken or discarded.
+
+    :_wanted: Keys that a test waits for, likewise.
+
+    :_untaken: The keys that may still be handed out.
+
+    :_taken: How many were handed out.
+
+    :_ended: How many tests have ended.
+
+    :_takers: One future for each worker that waits in ``take``.
     """
 
     def __init__(
@@ -32,100 +57,135 @@ class Schedule:
         keys: Sequence[str],
         window: int,
         *,
-        first: float = UNLIMITED,
-        lead: float = UNLIMITED,
+        trial: float = UNLIMITED,
+        head_start: float = UNLIMITED,
     ) -> None:
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
-        self._window, self._untested = window, 0
-        self._first, self._lead = first, lead
-        self._refused = self._taken = self._ended = 0
+        self._taken = 0
+        self._ended = 0
+        self._untested = 0
+        self._window = window
+        self._trial_limit = trial
+        self._trial_refusals = 0
+        self._head_start = head_start
         self._closed = False
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._takers: deque[asyncio.Future[None]] = deque()
 
-    def lead(self, count: int) -> None:
+    def allow_head_start(self, count: int) -> None:
         """Hand out up to ``count`` items before it is known which items have a test."""
-        if self._lead != UNLIMITED:
-            self._lead = count
-        self._wake()
+        if self._head_start != UNLIMITED:
+            self._head_start = count
+        self._wake_takers()
 
     def select(self, keys: Sequence[str], untested: int = 0) -> None:
         """Hand out only these items, in this order; the first ``untested`` have no test."""
-        self._lead = UNLIMITED
+        self._head_start = UNLIMITED
         self._untested = untested
         self._ahead = deque(keys)
         self._untaken.intersection_update(keys)
-        self._wake()
+        self._wake_takers()
 
     def discard(self, keys: Collection[str]) -> list[str]:
         """Hand these items out no more; return those that were not handed out yet."""
-        left = [key for key in keys if key in self._untaken]
-        self._untaken.difference_update(left)
-        self._wake()
-        return left
+        discarded = [key for key in keys if key in self._untaken]
+        self._untaken.difference_update(discarded)
+        self._wake_takers()
+        return discarded
 
-    def want(self, key: str) -> None:
-        """Put an item first, also beyond the window: a test is waiting for it."""
+    def move_to_front(self, key: str) -> None:
+        """Hand an item out first, also beyond the window: a test is waiting for it."""
         if key in self._untaken:
             self._wanted.append(key)
-        self._wake()
+        self._wake_takers()
 
-    def ended(self, count: int = 1) -> None:
-        """Count ``count`` more tests as over."""
+    def count_ended_tests(self, count: int = 1) -> None:
+        """Count ``count`` more tests as ended."""
         self._ended += count
-        self._wake()
+        self._wake_takers()
 
-    def done(self, *, refused: bool = False) -> None:
-        """Note that an item has an outcome; ``refused``: its model took none of its requests."""
-        if self._first != UNLIMITED:
-            self._refused += 1
-            more = refused and self._refused < SCOUTS
-            self._first = max(self._first, self._taken) + 1 if more else UNLIMITED
-            self._wake()
+    def note_done(self, *, was_refused: bool = False) -> None:
+        """Note that an item has an outcome; ``was_refused``: its model refused its requests."""
+        if self._trial_limit == UNLIMITED:
+            return
+        if was_refused:
+            self._trial_refusals += 1
+        if was_refused and self._trial_refusals < MAX_TRIAL_REFUSALS:
+            self._trial_limit = max(self._trial_limit, self._taken) + 1
+        else:
+            self._trial_limit = UNLIMITED
+        self._wake_takers()
 
     def close(self) -> None:
         """Hand out nothing more."""
         self._closed = True
-        self._wake()
+        self._wake_takers()
 
     async def take(self) -> str | None:
         """Return the next item's key as soon as it may start; None when no item is left."""
-        while (key := self._pick()) is None and self._untaken and not self._closed:
+        key = self._take_now()
+        while key is None and self._untaken and not self._closed:
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            self._takers.append(turn)
             await turn
+            key = self._take_now()
         if self._closed or not self._untaken:
-            self._wake()
+            self._wake_takers()
         return key
 
-    def _room(self) -> int:
-        return max(0, self._window + self._untested - (self._taken - self._ended))
-
-    def _pick(self) -> str | None:
-        if self._closed or self._taken >= min(self._first, self._lead):
+    def _take_now(self) -> str | None:
+        """Hand out the next item and return its key; None if no item may start now."""
+        if self._closed or self._taken >= min(self._trial_limit, self._head_start):
             return None
-        queues = (self._wanted, self._ahead) if self._room() else (self._wanted,)
-        if self._refused and self._first != UNLIMITED and self._lead == UNLIMITED:
-            # An item that is far from those before it.
-            left = [key for key in self._ahead if key in self._untaken]
-            start = int(len(left) * (self._taken * GOLDEN_SHARE % 1))
-            queues = (deque(left[start : start + 1]),)
-        for queue in queues:
-            while queue:
-                key = queue.popleft()
-                if key in self._untaken:
-                    self._untaken.discard(key)
-                    self._taken += 1
-                    return key
+        if self._is_trial_refused and self._head_start == UNLIMITED:
+            key = self._far_item()
+        else:
+            key = self._pop_untaken(self._wanted)
+            if key is None and self._room() > 0:
+                key = self._pop_untaken(self._ahead)
+        if key is not None:
+            self._untaken.discard(key)
+            self._taken += 1
+        return key
+
+    @property
+    def _is_trial_refused(self) -> bool:
+        """Whether the trial goes on, and all of its items so far were refused."""
+        return self._trial_limit != UNLIMITED and self._trial_refusals > 0
+
+    def _far_item(self) -> str | None:
+        """Return an item of the plan that is far from those tried before it; None if none is left.
+
+        With each item taken, the place moves on by the golden ratio of what is left.
+        """
+        untaken = [key for key in self._ahead if key in self._untaken]
+        if not untaken:
+            return None
+        place = self._taken * GOLDEN_RATIO % 1
+        return untaken[int(len(untaken) * place)]
+
+    def _pop_untaken(self, queue: deque[str]) -> str | None:
+        """Remove the first item of a queue that may still be handed out, and return it."""
+        while queue:
+            key = queue.popleft()
+            if key in self._untaken:
+                return key
         return None
 
-    def _wake(self) -> None:
-        """Wake as many takers as there are items, not all of them for one item."""
-        over = self._closed or not self._untaken
-        # Items that tests want may lie beyond the window.
-        count = len(self._waiting) if over else len(self._wanted) + self._room()
-        for _ in range(min(count, len(self._waiting))):
-            turn = self._waiting.popleft()
+    def _room(self) -> int:
+        """Return how many items the window still allows."""
+        ahead_of_tests = self._taken - self._ended
+        return max(0, self._window + self._untested - ahead_of_tests)
+
+    def _wake_takers(self) -> None:
+        """Wake as many takers as there are items for them, or all if nothing more will come."""
+        if self._closed or not self._untaken:
+            count = len(self._takers)
+        else:
+            # Items that tests wait for may lie beyond the window.
+            count = min(len(self._takers), len(self._wanted) + self._room())
+        for _ in range(count):
+            turn = self._takers.popleft()
             if not turn.done():
                 turn.set_result(None)

@@ -27,6 +27,7 @@ except ModuleNotFoundError as error:
     raise pytest.UsageError(
         f"{error.name} is not installed for {sys.executable}; install what qagate needs there"
     ) from None
+from qagate.cases import discovery
 from qagate.cases.dataset import DATASET_FILE
 from qagate.door import PREFIX_HELP, PREFIX_SETTING, is_declaration, wrong_kind
 from qagate.evaluators.core import RECORDED, UsageError, parse_judges
@@ -79,7 +80,7 @@ def withdraw(words: Sequence[object], here: Path) -> None:
     named = [one for one in others if one[:1] != "-"]
     with suppress(UsageError, OSError):
         paths = [one for one in named if (here / one.partition("::")[0]).exists()]
-        if ours.dataset_files(paths or ["."], here, Path(here.anchor)):
+        if discovery.dataset_files(paths or ["."], here, Path(here.anchor)):
             with claim(here / known.report_dir):
                 raise UsageError("rejected by pytest")
 
@@ -139,7 +140,7 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
             raise UsageError(
                 f"{shown(text)}: the name is not UTF-8; rename it or use another path"
             )
-    files = ours.dataset_files(config.args, here, config.rootpath)
+    files = discovery.dataset_files(config.args, here, config.rootpath)
     is_asked = bool(ours.given_options(config.getoption))
     with ExitStack() as claimed:
         if (files or is_asked) and not config.option.collectonly:
@@ -158,7 +159,7 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
 
 
 def _nothing_found(words: Sequence[str], here: Path) -> str:
-    for path in ours.named_paths(words, here):
+    for path in discovery.named_paths(words, here):
         folder = path.parent if path.is_file() else path
         declaration = folder / DATASET_FILE
         if declaration.is_file() and not is_declaration(declaration):
@@ -184,14 +185,16 @@ def _plan(
     config: pytest.Config, options: ours.RunOptions, files: list[Path]
 ) -> worker.WorkerInput:
     from qagate.cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
-    from qagate.reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
+    from qagate.reports.plugin.lost_output import LostOutput  # noqa: PLC0415  # workers have no terminal
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
     if not (options.replay or options.dry_run or config.option.collectonly):
         start_early(config, options)
     with worker.gc_paused():
         folders = (file.parent for file in files)
-        labelled = ours.labelled_files(folders, options.choice.items, config.rootpath)
+        labelled = discovery.labelled_files(
+            folders, options.choice.items, config.rootpath
+        )
         if options.answers is None:
             plan = make_plan(files, options.choice, labelled)
         else:
@@ -238,7 +241,7 @@ def start_early(config: pytest.Config, options: ours.RunOptions) -> None:
             specs.append(parse(word, catalogue))
     early = fork_early(partial(load, specs)) if specs else None
     if early is not None:
-        config.stash[worker.EARLY] = early
+        config.stash[worker.EARLY_ENGINE] = early
         config.add_cleanup(early.abandon)
 
 
@@ -246,8 +249,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Pass over attacks on the judge that no path of the run names."""
     if not collection_path.is_dir():
         return None
-    named = ours.named_paths(config.args, Path(config.invocation_params.dir))
-    return ours.is_left_out(collection_path, named) or None
+    named = discovery.named_paths(config.args, Path(config.invocation_params.dir))
+    return discovery.is_left_out(collection_path, named) or None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

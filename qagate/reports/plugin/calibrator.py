@@ -6,6 +6,7 @@ from pathlib import Path
 
 from qagate.cases.config import load_dataset, with_items
 from qagate.cases.dataset import DATASET_FILE, Dataset, Plan
+from qagate.cases.discovery import labelled_files
 from qagate.cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.core import RECORDED, Outcome, parse_judges
@@ -17,7 +18,7 @@ from qagate.reports.judge.measured import (
     distrust,
     unmeasured,
 )
-from qagate.reports.plugin.options import RunOptions, labelled_files
+from qagate.reports.plugin.options import RunOptions
 from qagate.reports.run.evidence import Calibration
 
 

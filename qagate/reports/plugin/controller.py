@@ -1,4 +1,17 @@
-"""The controller's hooks: start the engine, listen to the tests, write the report, set the code."""
+"""The process that the user started: it starts the engine, listens to the tests and reports.
+
+A session goes through these hooks, in this order:
+
+1. ``Controller(…)`` opens the engine: in its own process, with nothing to do yet.
+2. ``pytest_sessionstart`` lets it work ahead where all planned items will have a test.
+3. Once the tests are collected, ``_begin`` tells the engine which items have one.
+4. ``pytest_runtest_logreport`` hears how each test ended, while the engine works on.
+5. ``pytest_runtestloop`` waits for the measurement of the judge, which belongs to no test.
+6. ``pytest_sessionfinish`` stops the engine, writes the report and sets the exit code.
+7. ``pytest_terminal_summary`` shows the gates; the very last line says why this exit code.
+
+With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks hear of them.
+"""
 
 import shlex
 import shutil
@@ -6,9 +19,8 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,50 +31,36 @@ from qagate.cases.dataset import Plan
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
-from qagate.reports.plugin.options import CHOOSING, RunOptions, check_collected, shares
-from qagate.reports.plugin.progress import Progress, ProgressDisplay
+from qagate.reports.plugin.head_start import takes_all_items
+from qagate.reports.plugin.options import RunOptions, check_collected, shares
+from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.progress_display import ProgressDisplay
+from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
+from qagate.reports.plugin.session_results import SessionResults, key_of
 from qagate.reports.run.clean import mask
 
 if TYPE_CHECKING:
+    from qagate.reports.gates.decide import SessionFacts
     from qagate.reports.run.report import Report
     from qagate.reports.run.transcripts import Packer
 
-POLL_SECONDS = 0.02
-TIDY_EVERY = 500  # items
-MANY = 1_000  # items: for fewer, another process takes longer to start than it saves
-COLOURS = {
-    0: "green",
-    6: "yellow",
-}  # of the last line, by exit code; other codes are red
+JUDGE_POLL_SECONDS = 0.02
+"""How often to look whether the judge is measured, once all tests have ended."""
+TESTS_PER_TIDYING = 500
+"""After so many tests the reports that pytest keeps of them are thinned out."""
+MIN_ITEMS_TO_PACK = 1_000
+"""Transcripts of fewer items are packed here: a process takes longer to start than it saves."""
+LAST_LINE_COLOURS = {0: "green", 6: "yellow"}
+"""By exit code; other codes are red."""
 TestStatus = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
 MISSED: TestStatus = ("missed", "m", ("MISSED", {"yellow": True}))
-DEFAULT_REPORT_CHARS = "fE"  # pytest's default for -r
-NARROWING = (
-    *("qa_shard", *CHOOSING, "collectonly", "setuponly", "setupplan", "showfixtures"),
-    *("show_fixtures_per_test", "cacheshow", "pyargs", "doctestmodules"),
-)
-"""Options that drop tests, or run none."""
+RERUN: TestStatus = ("rerun", "R", "RERUN")
+DEFAULT_REPORT_CHARS = "fE"
+"""pytest's default for ``-r``."""
 MAY_END_EARLY = ("maxfail", "stepwise", "usepdb", "trace")
 """pytest's options that may end a run before its last test."""
-HOOKS = (
-    *("pytest_collection", "pytest_collect_directory", "pytest_collection_modifyitems"),
-    *("pytest_ignore_collect", "pytest_pycollect_makeitem"),
-)
-"""Where a plugin may drop tests."""
-IGNORING = ("collect_ignore", "collect_ignore_glob")
-"""What a conftest.py calls the files that pytest is to skip."""
-KNOWN = (
-    "_pytest.",
-    "xdist.",
-    "qagate.door",
-    "qagate.reports.plugin",
-    "_hypothesis_pytestplugin",
-    "anyio.",
-    "pytest_asyncio.",
-)
-"""Plugins that drop no test unless one of the options above tells them to."""
 LAST_BROUGHT = "ignore::pytest.PytestAssertRewriteWarning"
 """The last word that ``qagate run`` puts before the user's own; see commands/run.py."""
 
@@ -77,47 +75,62 @@ class Controller:
         plan: Plan,
         files: Sequence[Path],
     ) -> None:
+        """Open the engine. ``files`` are the ``dataset.yaml`` of the plan. Raises UsageError."""
         if not options.gates_off:
-            worker.refuse_reruns(config)
+            refuse_reruns(config)
         if config.option.setupplan:
-            what = "models are asked before any test, and would be paid; give --dry-run"
-            raise UsageError(f"--setup-plan: {what} or --collect-only")
-        self._config, self._options = config, options
-        self._plan, self._files = plan, files
-        self._lists = config.option.collectonly
-        self._results = worker.SessionResults(plan)
+            raise UsageError(
+                "--setup-plan: models are asked before any test, and would be paid; "
+                "give --dry-run or --collect-only"
+            )
+        self._config = config
+        self._options = options
+        self._plan = plan
+        self._files = files
+        self._only_lists: bool = config.option.collectonly
+        self._distributed = bool(getattr(config.option, "tx", None))
+        self._results = SessionResults(plan)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
-        self._interrupted = self._is_over = False
-        self._left_out: tuple[str, ...] = ()
-        self._report: Report | None = None
         self._packer: Packer | None = None
-        self._last_line = self._warning = ""
-        self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
+        self._interrupted = False
+        self._is_over = False
+        self._left_out: tuple[str, ...] = ()
+        """The slices without a test, as ``-m``, a path or code took them out."""
+        self._report: Report | None = None
+        self._warning = ""
+        self._last_line = ""
         self._former_handlers: dict[int, Any] = {}
-        # The first of the cleanups and so done last: pytest may yet warn of what it finds.
-        config.add_cleanup(self._say_and_restore)
-        config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
+        self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         self.outcome_store = self._folder / "outcomes.sqlite3"
-        self._distributed = bool(getattr(config.option, "tx", None))
-        self._run = EngineRun(options, plan, config.rootpath, calling=not self._lists)
-        if (
-            not self._lists
-        ):  # start the engine's process, before anything here has a thread
-            store = self.outcome_store if self._distributed else None
-            # Where the last tests may be left out, little is asked ahead of the tests.
-            may_end_early = any(
-                getattr(config.option, name, None) for name in MAY_END_EARLY
-            )
-            ahead = options.until_decided or not may_end_early
-            arrivals = self._run.open(
-                store, config.stash.get(worker.EARLY, None), ahead=ahead
-            )
-            config.add_cleanup(self._run.host.stop)
-            if not self._distributed:
-                config.stash[worker.OUTCOMES] = arrivals
+        # Cleanups run in reverse order. These are the first and so run last: pytest
+        # may still warn of what other cleanups find.
+        config.add_cleanup(self._restore_signals)
+        config.add_cleanup(self._write_last_line)
+        config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
+        calling = not self._only_lists
+        self._run = EngineRun(options, plan, config.rootpath, calling=calling)
+        if calling:
+            self._open_engine()
         config.pluginmanager.register(self._results)
+
+    def _open_engine(self) -> None:
+        """Start the engine's process. Nothing here may have a thread yet: it is forked."""
+        config = self._config
+        store = self.outcome_store if self._distributed else None
+        early_engine = config.stash.get(worker.EARLY_ENGINE, None)
+        # Where the last tests may be left out, little is asked ahead of the tests.
+        may_end_early = any(
+            getattr(config.option, name, None) for name in MAY_END_EARLY
+        )
+        ahead = self._options.until_decided or not may_end_early
+        outcomes = self._run.open(store, early_engine, ahead=ahead)
+        config.add_cleanup(self._run.host.stop)
+        if not self._distributed:
+            config.stash[worker.OUTCOMES] = outcomes
+
+    # The beginning
 
     def pytest_report_header(self) -> list[str]:
         """Say what a shard may use of the run's limits."""
@@ -130,73 +143,79 @@ class Controller:
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
         self._handle_signals(signal.default_int_handler, signal.SIGTERM)
-        if (reporter := self._reporter) is not None and not self._lists:
+        reporter = self._reporter
+        if reporter is not None and not self._only_lists:
             for line in self._run.calibrator.distrusted():
                 reporter.write_line(line, yellow=True)
-        if takes_everything(self._config, self._files):
+        if takes_all_items(self._config, self._files):
             self._run.lead(with_workers=self._distributed)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Start when the first worker knows the selected tests; all workers agree on them."""
-        if (
-            self._results.other_failures
-            and not self._config.option.continue_on_collection_errors
-        ):
+        goes_on_anyway = self._config.option.continue_on_collection_errors
+        if self._results.other_failures and not goes_on_anyway:
             self._run.host.refuse("a test module could not be collected")
-        else:
-            self._begin(ids)
+            return
+        self._begin(ids)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(
         self, session: pytest.Session
     ) -> Generator[None, object, object]:
         """Start without xdist; wait for the judge's calibration unless the run was cut short."""
-        collected = (
+        is_collected = (
             not session.testsfailed or self._config.option.continue_on_collection_errors
         )
-        if collected and not (self._distributed or self._lists):
+        if is_collected and not (self._distributed or self._only_lists):
             self._begin([item.nodeid for item in session.items])
         result = yield
         while not self._run.is_judge_measured:
-            time.sleep(POLL_SECONDS)
+            time.sleep(JUDGE_POLL_SECONDS)
         return result
 
     def _begin(self, nodeids: Sequence[str]) -> None:
+        """Start on the items of these tests; nothing where that is done, or there are none."""
         if self._results.planned:
             return
-        self._results.planned = keys = self._results.known(nodeids)
+        keys = self._results.planned_among(nodeids)
+        self._results.planned = keys
         self._left_out = check_collected(self._config, self._plan, keys)
-        if keys:
-            started, priced = time.monotonic(), None not in self._run.pricing.values()
-            self._progress = Progress(planned=len(keys), started=started, priced=priced)
-            self._run.start(keys)
+        if not keys:
+            return
+        self._progress = Progress(
+            planned=len(keys),
+            started=time.monotonic(),
+            priced=None not in self._run.pricing.values(),
+        )
+        self._run.start(keys)
+        threading.Thread(target=_load_writers, name="qa-end", daemon=True).start()
+        if len(keys) >= MIN_ITEMS_TO_PACK:
+            self._start_packer()
+        self._start_display()
 
-            def prepare() -> (
-                None
-            ):  # load the report's writers while replies are awaited
-                import_module("qagate.reports.plugin.finish").prepare()
+    def _start_packer(self) -> None:
+        """Start the process that packs transcripts, if there will be any."""
+        if self._options.no_transcripts or not self._run.connected.models:
+            return
+        from qagate.reports.run.transcripts import Packer  # noqa: PLC0415  # only for large runs
 
-            threading.Thread(target=prepare, name="qa-end", daemon=True).start()
-            is_large = len(keys) >= MANY and not self._options.no_transcripts
-            if is_large and self._run.connected.models:
-                from qagate.reports.run.transcripts import Packer  # noqa: PLC0415
+        self._packer = Packer(self._folder)
+        self._config.add_cleanup(self._packer.close)
 
-                self._packer = Packer(self._folder)
-                self._config.add_cleanup(self._packer.close)
-            host = self._run.host
-            self._display = ProgressDisplay(
-                self._config, self._progress, lambda: host.status
-            )
-            self._config.add_cleanup(self._display.stop)
-            self._display.start()
+    def _start_display(self) -> None:
+        engine = self._run.host
+        display = ProgressDisplay(self._config, self._progress, lambda: engine.status)
+        self._display = display
+        self._config.add_cleanup(display.stop)
+        display.start()
 
     # Listening
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
         if not self._options.until_decided:
-            self._run.host.want(worker.key_of(nodeid))
+            self._run.host.move_to_front(key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -208,29 +227,34 @@ class Controller:
         self._results.note(report)
         if report.when != "teardown":
             return
-        self._run.host.ended()
-        key = worker.key_of(report.nodeid)
+        self._run.host.count_ended_test()
+        key = key_of(report.nodeid)
         if key in self._plan.items:
-            outcome = self._run.host.arrivals.outcomes.get(key)
-            self._progress.add(self._plan.items[key].slice.name, outcome)
-            if outcome:
-                self._results.record(
-                    key, outcome
-                )  # while others are out, not after them
-            if self._progress.done % TIDY_EVERY == 0:
-                self._forget_silent_phases()
+            self._count_item(key)
+
+    def _count_item(self, key: str) -> None:
+        outcome = self._run.host.arrivals.outcomes.get(key)
+        self._progress.add(self._plan.items[key].slice.name, outcome)
+        if outcome:
+            # Make its record now, while replies are awaited, and not after the last one.
+            self._results.record_of(key, outcome)
+        if self._progress.done % TESTS_PER_TIDYING == 0:
+            self._forget_silent_phases()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> TestStatus | None:
         """Call a counted miss ``missed``; it stays failed for JUnit, ``--lf`` and ``-rf``."""
         if str(report.outcome) == "rerun":
-            return "rerun", "R", "RERUN"
+            return RERUN
         is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
-        chars = self._config.option.reportchars
-        asked_for = chars != DEFAULT_REPORT_CHARS and not set("faA").isdisjoint(chars)
-        return (
-            MISSED if is_miss and not (asked_for or self._options.gates_off) else None
-        )
+        if not is_miss or self._options.gates_off:
+            return None
+        report_chars = self._config.option.reportchars
+        is_default = report_chars == DEFAULT_REPORT_CHARS
+        lists_failures = not set("faA").isdisjoint(report_chars)
+        if lists_failures and not is_default:
+            return None
+        return MISSED
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(
@@ -239,11 +263,9 @@ class Controller:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
         self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
-        early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
-        by_user = "keyboard-interrupt" in str(
-            excinfo.value
-        )  # a worker heard Ctrl-C first
-        self._interrupted = by_user or not early_stop
+        is_early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or xdist
+        worker_heard_it_first = "keyboard-interrupt" in str(excinfo.value)
+        self._interrupted = worker_heard_it_first or not is_early_stop
 
     # The end
 
@@ -262,79 +284,109 @@ class Controller:
             self._end(int(pytest.ExitCode.INTERRUPTED))
 
     def _end(self, code: int) -> int:
+        """Stop the engine and write the report, if there is one; return the exit code.
+
+        ``code`` is pytest's own. Without a report it stays, but for a broken test module.
+        """
         self._is_over = True
         # A second signal must not cost the partial report; what follows takes seconds.
         self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
-        if self._lists:
+        if self._only_lists:
             return code
         self._run.host.stop()
         if self._display is not None:
             self._display.stop()
         if self._interrupted and not self._results.planned:
-            every = (self._plan.tests(dataset) for dataset in self._plan.datasets)
-            self._results.planned = tuple(item.key for some in every for item in some)
+            self._results.planned = self._all_planned()
         if self._results.planned:
-            return self._finish(code)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
-            self._run.start(())  # an empty shard: `merge` must hear of it
-            return self._finish(0)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.items:
-            from qagate.reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
+            return self._write_report(code)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+            if self._plan.shard:  # an empty shard: `merge` must hear of it
+                self._run.start(())
+                return self._write_report(0)
+            if self._plan.items:
+                self._last_line = self._nothing_selected(code)
+        # A broken module is 1 in every mode, like a failure.
+        is_stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
+        if is_stopped and self._results.other_failures:
+            return int(pytest.ExitCode.TESTS_FAILED)
+        return code
 
-            names = f"{whole_run(_command(self._config))} --collect-only -q"
-            self._last_line = (
-                f"no item selected: exit {code}; all items by name: {names}"
+    def _all_planned(self) -> tuple[str, ...]:
+        """Return the keys of all items that would have had a test."""
+        keys = []
+        for dataset in self._plan.datasets:
+            for item in self._plan.tests(dataset):
+                keys.append(item.key)
+        return tuple(keys)
+
+    def _nothing_selected(self, code: int) -> str:
+        from qagate.reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
+
+        command = f"{whole_run(_command_line(self._config))} --collect-only -q"
+        return f"no item selected: exit {code}; all items by name: {command}"
+
+    def _write_report(self, code: int) -> int:
+        """Write the report and return the exit code that it decides; ``code`` is pytest's own."""
+        from qagate.reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
+
+        facts = self._session_facts(code)
+        about = self._about_run()
+        try:
+            report, warning = finish(
+                self._run, self._results, facts, about, self._packer
             )
-        # No report. A broken module is 1 in every mode, like a failure.
-        stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
-        return 1 if stopped and self._results.other_failures else code
+        except (QAError, OSError) as error:
+            # Not 1, which is a gate's FAIL: nobody saw the gates.
+            code = int(pytest.ExitCode.INTERNAL_ERROR)
+            self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
+            return code
+        self._report = report
+        self._warning = warning
+        self._last_line = report.decision.line
+        return int(report.decision.code)
 
-    def _finish(self, code: int) -> int:
-        from qagate.reports.gates.decide import SessionFacts  # noqa: PLC0415  # loaded while tests wait
-        from qagate.reports.plugin.finish import finish  # noqa: PLC0415
+    def _session_facts(self, code: int) -> "SessionFacts":
+        """Return how the session ended, as far as pytest and its workers know."""
+        from qagate.reports.gates import decide  # noqa: PLC0415  # loaded while tests wait
 
-        again = ", ".join(worker.rerun_settings(self._config))
-        notes = [f"failing tests were run again: {again}"] if again else []
-        if untested := self._results.untested(self._run.host.arrivals.outcomes):
-            notes.append(
-                f"{plural(untested, 'item')} graded without a test: the workers died"
-            )
-        ended = SessionFacts(
+        notes = []
+        reruns = rerun_settings(self._config)
+        if reruns:
+            notes.append(f"failing tests were run again: {', '.join(reruns)}")
+        untested = self._results.graded_without_test(self._run.host.arrivals.outcomes)
+        if untested:
+            items = plural(untested, "item")
+            notes.append(f"{items} graded without a test: the workers died")
+        return decide.SessionFacts(
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
             left_out=self._left_out,
             notes=tuple(notes),
         )
-        about = {
+
+    def _about_run(self) -> dict[str, object]:
+        """Return the first entries of ``run`` in ``run.json``."""
+        workers = getattr(self._config.option, "numprocesses", 0) or 0
+        return {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
-            "command": _command(self._config),
-            "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
+            "command": _command_line(self._config),
+            "workers": int(workers),
         }
-        try:
-            made = finish(self._run, self._results, ended, about, self._packer)
-            self._report, self._warning = made
-        except (QAError, OSError) as error:
-            code = int(
-                pytest.ExitCode.INTERNAL_ERROR
-            )  # not 1, a gate's FAIL: nobody saw the gates
-            self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
-            return code
-        self._last_line = self._report.decision.line
-        return int(self._report.decision.code)
 
     def _forget_silent_phases(self) -> None:
-        """Drop phases without output: pytest searches them for every failure."""
+        """Drop the reports of phases without output: pytest searches them for every failure."""
         reporter = self._reporter
-        if reporter is not None and "" in reporter.stats:
-            kept = [
-                report
-                for report in reporter.stats[""]
-                if getattr(report, "sections", None)
-            ]
-            reporter.stats[""] = kept
+        if reporter is None or "" not in reporter.stats:
+            return
+        with_output = []
+        for report in reporter.stats[""]:
+            if getattr(report, "sections", None):
+                with_output.append(report)
+        reporter.stats[""] = with_output
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
@@ -347,82 +399,46 @@ class Controller:
         if self._warning:
             terminalreporter.write_line(f"warning: {self._warning}")
 
+    def _write_last_line(self) -> None:
+        """Write the verdict, or why there is none, below all that pytest writes."""
+        reporter = self._reporter
+        if not self._last_line or reporter is None:
+            return
+        colour = "red"
+        if self._report is not None:
+            colour = LAST_LINE_COLOURS.get(self._report.decision.code, colour)
+        reporter.ensure_newline()
+        reporter.write_line(self._last_line, bold=True, **{colour: True})
+        reporter.flush()
+
     @property
     def _reporter(self) -> Any:
+        """The terminal reporter of pytest; None without one."""
         return self._config.pluginmanager.get_plugin("terminalreporter")
 
-    def _say_and_restore(self) -> None:
-        if self._last_line and (reporter := self._reporter) is not None:
-            reporter.ensure_newline()
-            code = self._report.decision.code if self._report else 1
-            reporter.write_line(
-                self._last_line, bold=True, **{COLOURS.get(code, "red"): True}
-            )
-            reporter.flush()
+    def _handle_signals(self, handler: Any, *signals: signal.Signals) -> None:
+        """Let this handler have these signals until ``_restore_signals``."""
+        if threading.current_thread() is not threading.main_thread():
+            return  # Python sets handlers in the main thread only
+        for number in signals:
+            former = signal.signal(number, handler)
+            self._former_handlers.setdefault(number, former)
+
+    def _restore_signals(self) -> None:
         for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
 
-    def _handle_signals(self, handler: Any, *numbers: signal.Signals) -> None:
-        if threading.current_thread() is threading.main_thread():
-            for number in numbers:
-                self._former_handlers.setdefault(number, signal.signal(number, handler))
+
+def _load_writers() -> None:
+    """Load what writes the report, while replies are awaited."""
+    import_module("qagate.reports.plugin.finish").prepare()
 
 
-def _command(config: pytest.Config) -> str:
+def _command_line(config: pytest.Config) -> str:
     """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
-    typed = ["pytest", *map(str, config.invocation_params.args)]
-    if typed[1:2] == ["-p"] and LAST_BROUGHT in typed:
-        typed = ["qagate", "run", *typed[typed.index(LAST_BROUGHT) + 1 :]]
-    return mask(shlex.join(typed))
-
-
-def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
-    """Whether probably nothing drops a test of these files; a wrong True costs little."""
-    only_first = (config.getoption("qa_limit") or "").startswith("first")
-    plugins = config.pluginmanager.get_plugins()
-    folders = [
-        Path(config.invocation_params.dir, word).resolve() for word in config.args
-    ]
-    hooks = (
-        one
-        for name in HOOKS
-        for one in getattr(config.pluginmanager.hook, name).get_hookimpls()
-    )
-    unknown = [one.plugin for one in hooks if not one.plugin_name.startswith(KNOWN)]
-    modules = (
-        str(getattr(one, "__name__", "") or type(one).__module__) for one in unknown
-    )
-    return not (
-        only_first
-        or any(getattr(config.option, name, None) for name in NARROWING)
-        or any(getattr(plugin, name, None) for plugin in plugins for name in IGNORING)
-        or not all(name.startswith(KNOWN) for name in modules)
-        or not all(folder.is_dir() for folder in folders)
-        or not all(
-            _is_collected(file.parent.resolve(), folders, config) for file in files
-        )
-    )
-
-
-def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) -> bool:
-    """Whether pytest will probably find a test with the ``qa`` marker in a dataset's folder."""
-
-    def matches(name: str, setting: str) -> bool:
-        return any(fnmatch(name, pattern) for pattern in config.getini(setting))
-
-    above = [
-        one for one in (home, *home.parents) if any(map(one.is_relative_to, folders))
-    ]
-    plugins = config.pluginmanager.get_plugins()
-    loaded = {
-        Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins
-    }
-    for one in above:
-        conftest = one / "conftest.py"
-        if conftest.exists() and conftest.resolve() not in loaded:  # it may drop tests
-            return False
-        if one not in folders and matches(one.name, "norecursedirs"):
-            return False
-    modules = (one for one in home.glob("*.py") if matches(one.name, "python_files"))
-    has_test = any(one.is_file() and b"mark.qa" in one.read_bytes() for one in modules)
-    return bool(above) and has_test
+    words = [str(argument) for argument in config.invocation_params.args]
+    command = ["pytest", *words]
+    if words[:1] == ["-p"] and LAST_BROUGHT in words:
+        own_words = words[words.index(LAST_BROUGHT) + 1 :]
+        command = ["qagate", "run", *own_words]
+    return mask(shlex.join(command))

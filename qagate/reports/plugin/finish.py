@@ -17,7 +17,8 @@ from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.metrics.summary import extra_notes
 from qagate.reports.plugin import rejudge
 from qagate.reports.plugin.run import USED_UP, EngineRun
-from qagate.reports.plugin.worker import SessionResults, gc_paused
+from qagate.reports.plugin.session_results import SessionResults
+from qagate.reports.plugin.worker import gc_paused
 from qagate.reports.render import console, html, markdown, words
 from qagate.reports.render.writer import append_summary, write
 from qagate.reports.run import clean
@@ -58,7 +59,7 @@ def finish(
         )
         unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
-        outcomes = results.final(run.host.arrivals.outcomes, unreached)
+        outcomes = results.final_outcomes(run.host.arrivals.outcomes, unreached)
         facts = _facts(run, ended, about, outcomes)
         earlier = (
             one and replace(one, people=run.adjudications, plan=run.audit_plan)
@@ -66,7 +67,7 @@ def finish(
         )
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
-        records = [results.record(key, one) for key, one in outcomes.items()]
+        records = [results.record_of(key, one) for key, one in outcomes.items()]
         report = with_trend(assemble(plan, records, facts, *earlier), options.here)
         unread = ""
         with ExitStack() as stack:

@@ -1,9 +1,8 @@
-"""What a run is told: its options, read from one table into one record, and its paths."""
+"""What a run is told: its options, read from one table into one record."""
 
 import argparse
-import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -13,19 +12,17 @@ from typing import Any, TypeVar
 import pytest
 
 from qagate.cases.dataset import DATASET_FILE, Plan, Selection, SliceFiles, parse_shard
-from qagate.door import is_declaration, searched_names
+from qagate.cases.discovery import named_paths
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
-from qagate.evaluators.kinds import JUDGED
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
-from qagate.evaluators.reading import load_settings, project_settings
+from qagate.evaluators.reading import project_settings
 from qagate.evaluators.text import harmless, shown
 from qagate.reports.run.baselines import find_run
 
 BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out any test
 CHOOSING = ("markexpr", "ignore", "ignore_glob", *BY_HAND)
 """pytest's options by which a user chooses tests."""
-_ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 OFF = "off"
 REPORT_DIR = "reports/out"
 _NAME = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
@@ -373,83 +370,6 @@ def _given(option: Callable[[str], Any]) -> dict[str, Any]:
             "--batch-wait: does nothing without --batch; add it, or leave this out"
         )
     return given
-
-
-# Paths: the data sets of a run
-
-
-def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
-    """Return the ``dataset.yaml`` files in, under or next to these paths and node ids, sorted.
-
-    Attacks are left out unless named. Raises UsageError for one outside pytest's rootdir.
-    """
-    paths = named_paths(arguments, here)
-    near = (path.parent / DATASET_FILE for path in paths if path.is_file())
-    files = set(filter(Path.is_file, near))
-    for path in paths:
-        for folder, names, inside in os.walk(path):
-            names[:] = searched_names(Path(folder), names)
-            if DATASET_FILE in inside:
-                files.add(Path(folder) / DATASET_FILE)
-    every = {file.resolve() for file in files if is_declaration(file)}
-    found = sorted(file for file in every if not is_left_out(file.parent, paths))
-    for file in found:
-        if not file.is_relative_to(root.resolve()):
-            what = "an option's path stood as a word of its own"
-            advice = "write --option=PATH, or give --rootdir"
-            raise UsageError(
-                f"rootdir is {root}, but {file} lies outside it: {what}; {advice}"
-            )
-    return found
-
-
-def labelled_files(
-    folders: Iterable[Path], items: SliceFiles, root: Path
-) -> Iterator[Path]:
-    """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
-
-    They stand in, below or next to the run's folders, or with a file of ``--items``; no attacks.
-    """
-    root = root.resolve()
-    homes = {folder.resolve() for folder in folders}
-    places = {
-        home.parent if home.parent.is_relative_to(root) else home for home in homes
-    }
-    given = {path.parent.resolve() for path in items.values()}
-    places |= {
-        one
-        for one in given
-        if one.is_relative_to(root) and (one / DATASET_FILE).is_file()
-    }
-    for path in dataset_files(map(str, sorted(places)), root, root):
-        try:
-            values = load_settings(path).values
-        except UsageError:
-            continue  # its error is not this run's
-        if values.get("kind") == JUDGED and "attacks" not in values:
-            yield path
-
-
-def named_paths(arguments: Iterable[str], here: Path) -> list[Path]:
-    """Return the files and folders that these paths and node ids name."""
-    return [(here / argument.partition("::")[0]).resolve() for argument in arguments]
-
-
-def is_left_out(folder: Path, named: Iterable[Path]) -> bool:
-    """Return whether a folder holds attacks, which a model is paid for, that no path names."""
-    if not _has_attacks(folder):
-        return False
-    while _has_attacks(folder.parent):
-        folder = folder.parent
-    return not any(path.is_relative_to(folder.resolve()) for path in named)
-
-
-def _has_attacks(folder: Path) -> bool:
-    """Return whether the data set of a folder says ``attacks: true``; its errors come later."""
-    try:
-        return _ATTACKS.search((folder / DATASET_FILE).read_bytes()) is not None
-    except OSError:
-        return False
 
 
 def check_collected(

@@ -143,8 +143,8 @@ class EngineRun:
         schedule = Schedule(
             [*labelled, *keys, *sorted(spare)],
             len(keys) if ahead else window,
-            first=UNLIMITED if self.options.batch else FIRST_ITEMS,
-            lead=0,
+            trial=UNLIMITED if self.options.batch else FIRST_ITEMS,
+            head_start=0,
         )
         specs = () if self.options.replay else tuple(self.connected.specs.values())
         tasks = {**self.tasks, **self.calibrator.tasks}
@@ -162,7 +162,7 @@ class EngineRun:
     def lead(self, *, with_workers: bool) -> None:
         """Begin before the tests are collected; return when the first call goes out."""
         if not self.options.batch:
-            self.host.lead(LEAD_PER_CALL * self.options.concurrency)
+            self.host.allow_head_start(LEAD_PER_CALL * self.options.concurrency)
             if with_workers:
                 self.host.wait_until_ready()
 

@@ -29,6 +29,8 @@ WARNING = "WARNING: "  # the beginning of a note that touches the verdict
 ASK_ANEW = (
     "--fresh NAME"  # the option that a sentence names where earlier replies mislead
 )
+REVIEW = "qagate review RUN"
+"""How a sentence begins the command for people; RUN stands for the run's own folder."""
 
 
 class Obstacle(StrEnum):

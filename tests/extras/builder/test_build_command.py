@@ -16,9 +16,11 @@ from typing import Any
 
 import pytest
 
-from qagate.cases.__main__ import main
+from qagate.cases.extras.builder import command as build_command
+from qagate.cases.extras.builder.command import read_options
+from qagate.cases.extras.builder.recipe import SourceGroup, find_recipe, load_recipe
+from qagate.command import main
 from qagate.evaluators.kinds import kind_of
-from qagate.reports.commands.build import read_options
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import load_report
 from tests.support import building
@@ -38,7 +40,7 @@ from tests.support.building_site import (
     sent_back,
     site,
 )
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Handler, Seen, loopback, reply
 from tests.support.made_records import make_record
 from tests.support.made_runs import facts_dataset, graded_slice, run_of, written
@@ -553,3 +555,29 @@ def test_a_kill_loses_nothing(
         # Counts of later steps are told again when these are asked for.
         assert reviewed.build("freeze") == 0
     assert all_files(work, to) == calm
+
+
+@pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
+def test_needs_a_parser(
+    source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
+    """With any other sources in the recipe; the message names the file and what to install."""
+    recipe = tmp_path / "recipe.yaml"
+    bundled = load_recipe(find_recipe("be"))
+    group = SourceGroup(name="news", files=(tmp_path / source,), licence="CC0")
+    monkeypatch.setattr(
+        build_command, "load_recipe", lambda _: replace(bundled, sources=(group,))
+    )
+    monkeypatch.setattr("qagate.evaluators.optional.find_spec", lambda _: None)
+    words = [
+        "build",
+        "boolq",
+        "sample",
+        "--recipe",
+        str(recipe),
+        "--folder",
+        str(tmp_path / "to"),
+    ]
+    assert main(words) != 0
+    said = "mwparserfromhell is not installed; pip install 'mwparserfromhell>=0.7'"
+    assert (said in capsys.readouterr().err) is (source != "pages.jsonl")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from qagate.cases.config import load_dataset
 from qagate.cases.extras.builder import freeze
+from qagate.cases.extras.builder.command import read_options
 from qagate.cases.extras.builder.freeze import balanced, datasheet
 from qagate.cases.extras.builder.recipe import load_recipe
 from qagate.cases.extras.builder.steps import ModelCalls, StepCalls, check_finished
@@ -38,7 +39,6 @@ from qagate.cases.loading import load_cases
 from qagate.evaluators.core import Model, Reply, StoppedError, UsageError
 from qagate.evaluators.models.spec import Prices, build
 from qagate.evaluators.output import write_texts
-from qagate.reports.commands.build import read_options
 from tests.support.building import make_item, recipe, rows
 from tests.support.building_site import (
     TWO,

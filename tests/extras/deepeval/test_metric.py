@@ -40,7 +40,7 @@ from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime.caller import CallSettings
 from qagate.evaluators.runtime.engine import (
-    MetricResults,
+    Measurements,
     MetricRunner,
     Task,
     measure_all,
@@ -581,7 +581,7 @@ class Fixed:
         return self._end
 
 
-def taken(*fixed: MetricRunner) -> MetricResults:
+def taken(*fixed: MetricRunner) -> Measurements:
     return asyncio.run(measure_all(fixed, make_case(), "so", complete))
 
 
@@ -594,21 +594,21 @@ def test_a_measure_that_fails_fails_alone() -> None:
         Fixed("broken", KeyError("x\ny")),
         Fixed("full", LedgerError("the disk is full")),
     )
-    assert found[0] == {
+    assert found.values == {
         "good": 0.5,
         "late": None,
         "odd": None,
         "broken": None,
         "full": None,
     }
-    assert found[1] == {
+    assert found.errors == {
         "late": "timeout: no reply",
         "odd": "judge_unreadable: unreadable",
         "broken": r"internal: KeyError: 'x\ny'",
         "full": "ledger: LedgerError: the disk is full",
     }
-    assert found[2] == "the disk is full"
-    assert taken(Fixed("good", 0.5))[2] == ""
+    assert found.ledger_failure == "the disk is full"
+    assert taken(Fixed("good", 0.5)).ledger_failure == ""
     with pytest.raises(asyncio.CancelledError):
         taken(Fixed("late", asyncio.CancelledError()))
 

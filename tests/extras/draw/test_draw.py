@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from qagate.bundled import CASES
 from qagate.cases.config import load_dataset, with_items
 from qagate.cases.dataset import DATASET_FILE
+from qagate.cases.extras.draw.command import main
 from qagate.cases.extras.draw.draw import Drawn, DrawRecipe, file_text
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import UsageError
-from qagate.reports.commands.data_sets import draw as main
 from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import PostgresUrl, Reply, UsageError, read_place
 from qagate.evaluators.extras.postgres import postgres
 from qagate.evaluators.ledger import Ledger, LedgerError, upkeep

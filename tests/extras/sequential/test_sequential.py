@@ -17,7 +17,7 @@ from qagate.cases.plan import make_plan
 from qagate.cases.thresholds import read_gates
 from qagate.evaluators.core import Case, Outcome, State, UsageError, Verdict
 from qagate.evaluators.reading import load_settings
-from qagate.evaluators.runtime.engine import stopped
+from qagate.evaluators.runtime.engine import stopped_outcome
 from qagate.evaluators.statistics.betting import Observations, shown_below
 from qagate.reports.extras.sequential.early_stopping import (
     MIN_IN_HAND,
@@ -295,7 +295,7 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(
         (count for count, one in enumerate(outcomes, 1) if watch.note(one)), len(keys)
     )
     open_, decided = (
-        report_of(plan, [*outcomes[:count], *map(stopped, keys[count:])], old)
+        report_of(plan, [*outcomes[:count], *map(stopped_outcome, keys[count:])], old)
         for count in (asked - 1, asked)
     )
     last = plan.items[keys[asked - 1]].case.id
@@ -322,7 +322,7 @@ def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
     keys = list(plan.items)
     truth = {one.key: "ci"[one.outcome == "failed"] for one in old}
     outcomes = [ended(key, truth[key]) for key in keys[:150]]
-    cut = report_of(plan, [*outcomes, *map(stopped, keys[150:])], old)
+    cut = report_of(plan, [*outcomes, *map(stopped_outcome, keys[150:])], old)
     whole = report_of(plan, [ended(key, truth[key]) for key in keys], old)
     ((part,), (full,)) = cut.slices, whole.slices
     correct = part.measures["correct"]

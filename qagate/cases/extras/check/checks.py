@@ -375,6 +375,11 @@ class CheckResult:
     """What data sets ask not to be told, with the reason."""
 
     @property
+    def errors(self) -> int:
+        """How many findings are errors; all others are warnings."""
+        return sum(finding.severity == "error" for finding in self.findings)
+
+    @property
     def lines(self) -> list[str]:
         """The findings in the order of files and rows."""
         ordered = sorted(

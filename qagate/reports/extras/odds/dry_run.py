@@ -32,7 +32,7 @@ from qagate.reports.gates.decide import Clusters, SessionFacts
 from qagate.reports.judge.judging import calibrations_in
 from qagate.reports.plugin.options import RunOptions, check_collected
 from qagate.reports.plugin.run import EngineRun
-from qagate.reports.plugin.worker import SessionResults
+from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.render.console import wrapped
 from qagate.reports.verdict.assemble import Facts, ReportInputs
 
@@ -65,13 +65,14 @@ class DryRun:
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
         prices = run.pricing.items()
         self._prices = {
-            text: one and one.way(batch=options.batch) for text, one in prices
+            text: one and one.of_calls(batch=options.batch) for text, one in prices
         }
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Show the plan instead of running the tests."""
-        keys = SessionResults(self._plan).known(item.nodeid for item in session.items)
+        results = SessionResults(self._plan)
+        keys = results.planned_among(item.nodeid for item in session.items)
         check_collected(session.config, self._plan, keys)
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:

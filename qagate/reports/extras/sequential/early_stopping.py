@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Plan, PlannedItem
 from qagate.evaluators.core import Outcome, UsageError
-from qagate.evaluators.runtime.engine import stopped
+from qagate.evaluators.runtime.engine import stopped_outcome
 from qagate.evaluators.statistics.betting import Evidence
 from qagate.reports.extras.sequential.sequential import (
     SEQUENTIAL,
@@ -178,7 +178,7 @@ class EarlyStopping:
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""
         records = (
-            make_record(one, stopped(one.key))
+            make_record(one, stopped_outcome(one.key))
             if one.slice.kind.answered
             else self._ended[one.key]
             for one in self._selected

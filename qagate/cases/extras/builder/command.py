@@ -1,45 +1,50 @@
-"""``qagate build``: make a BoolQ-type dataset, or compare models on one (``evaluate``)."""
+"""``qagate build``: its options, and the steps that make a BoolQ-type data set.
+
+The command itself begins in ``qagate/reports/extras/builder/command.py``, because ``evaluate``
+reads recorded runs.
+"""
 
 import math
 import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from qagate.cases.extras.builder.freeze import TEMPLATES, FreezeStep, prose
+from qagate.cases.extras.builder.freeze import FreezeStep
 from qagate.cases.extras.builder.generation import CheckStep, GenerateStep
 from qagate.cases.extras.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from qagate.cases.extras.builder.sampling import DUMPS, SampleStep
 from qagate.cases.extras.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from qagate.cases.extras.builder.validation import (
-    INTERVAL,
     AcceptStep,
     ProbeStep,
     ReviewStep,
     ValidateStep,
 )
 from qagate.cases.extras.builder.work_folder import Values, WorkFolder, locked
-from qagate.cases.extras.review.sheet import filled_template, spreadsheet_text
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError, read_place
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
 from qagate.evaluators.optional import require
-from qagate.evaluators.output import say, write_texts
-from qagate.evaluators.statistics.metrics import METRICS
+from qagate.evaluators.output import say
 from qagate.evaluators.text import shown
-from qagate.reports.run.record import Record
-from qagate.reports.run.report import Report, SliceSummary
-from qagate.reports.run.run_json import load_report
 
 _STEPS: tuple[type[BuildStep], ...] = (
-    *(SampleStep, GenerateStep, CheckStep, ValidateStep),
-    *(ProbeStep, ReviewStep, AcceptStep, FreezeStep),
+    SampleStep,
+    GenerateStep,
+    CheckStep,
+    ValidateStep,
+    ProbeStep,
+    ReviewStep,
+    AcceptStep,
+    FreezeStep,
 )
+"""In the order in which they are done."""
 STEPS = {step.name: step for step in _STEPS}
-ALL, EVALUATE = "all", "evaluate"
+ALL = "all"
+EVALUATE = "evaluate"
 NOTE = """\
 The recipe says how: texts and their licences under `sources`, everything else under `build`. A key
 that your recipe leaves out comes from the bundled recipe of its language:
@@ -65,29 +70,47 @@ example:
   qagate build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Do the steps that are asked for and not done yet. Raises UsageError, BuildError."""
-    options = read_options(argv)
+def chosen_recipe(options: Namespace) -> Recipe:
+    """Return the user's recipe, or the bundled one of a language. Raises UsageError.
+
+    A dump of Wikipedia needs a package that is not always installed: that is said here, before
+    anything is done.
+    """
     recipe = load_recipe(options.recipe or find_recipe(options.language))
-    files = (path for group in recipe.sources for path in group.files)
-    dump = next((path for path in files if path.name.endswith(DUMPS)), None)
-    if dump and options.step in (ALL, "sample"):
-        require("mwparserfromhell", str(dump))
+    if options.step in (ALL, SampleStep.name):
+        for group in recipe.sources:
+            for path in group.files:
+                if path.name.endswith(DUMPS):
+                    require("mwparserfromhell", str(path))
     if options.language not in (None, recipe.language):
-        what = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
-        raise UsageError(what)
-    folder: Path = options.folder or Path(f".qa/build/{DATASET}-{recipe.language}")
-    if options.step == EVALUATE:
-        say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
-        return 0
-    free = [name for name in STEPS if name not in BY_PEOPLE]
-    names, tell = (
-        free if options.step == ALL else [options.step],
-        partial(say, sys.stderr),
-    )
+        raise UsageError(
+            f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
+        )
+    return recipe
+
+
+def work_folder_of(options: Namespace, recipe: Recipe) -> Path:
+    """Return the folder with what was made so far."""
+    folder: Path | None = options.folder
+    return folder or Path(f".qa/build/{DATASET}-{recipe.language}")
+
+
+def make(options: Namespace, recipe: Recipe) -> int:
+    """Do the steps that are asked for and not done yet; print what there is, and return 0.
+
+    Raises UsageError, BuildError.
+    """
+    if options.step == ALL:
+        names = [name for name in STEPS if name not in BY_PEOPLE]
+    else:
+        names = [options.step]
+    folder = work_folder_of(options, recipe)
     with locked(folder):
         build = Build(
-            options=options, recipe=recipe, folder=WorkFolder(folder), say=tell
+            options=options,
+            recipe=recipe,
+            folder=WorkFolder(folder),
+            say=partial(say, sys.stderr),
         )
         report = run_steps(build, [STEPS[name] for name in names])
     say(sys.stdout, *_lines(report, folder))
@@ -230,79 +253,3 @@ def _model(text: str) -> tuple[str, Path]:
             f"build: --run {shown(text)}: write NAME=FOLDER, such as new=reports/out"
         )
     return name.strip(), Path(where.strip())
-
-
-def evaluate(
-    models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path
-) -> list[str]:
-    """Write a comparison of models, return lines about it. Raises UsageError for unlike runs."""
-    names = [name for name, _ in models]
-    if not models:
-        raise UsageError(
-            "build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each"
-        )
-    if len(set(names)) < len(names):
-        raise UsageError("build: two models have one name; give each a name of its own")
-    found = {name: _slice_of(load_report(path), path, recipe) for name, path in models}
-    first = next(iter(found.values()))[1]
-    for (_, path), (_, records) in zip(models, found.values(), strict=True):
-        if {(one.id, one.digest) for one in records} != {
-            (one.id, one.digest) for one in first
-        }:
-            what = f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
-            raise UsageError(what)
-    text = filled_template(
-        TEMPLATES / "models.md.j2",
-        models={name: part for name, (part, _) in found.items()},
-        metrics=METRICS["yes_no"].values(),
-        interval=INTERVAL,
-        prose=prose,
-    )
-    sheet = error_sheet({name: records for name, (_, records) in found.items()})
-    write_texts([(out / "models.md", text), (out / "errors.csv", sheet)])
-    return [*text.split("\n\n## ", 1)[0].splitlines(), f"{out}: models.md, errors.csv"]
-
-
-def _slice_of(
-    report: Report, path: Path, recipe: Recipe
-) -> tuple[SliceSummary, tuple[Record, ...]]:
-    """Return the one yes/no slice of a run in the recipe's language, with its records."""
-    own = (one for one in report.slices if one.language == recipe.language)
-    parts = [one for one in own if METRICS["yes_no"].keys() <= one.measures.keys()]
-    if len(parts) != 1:
-        what = f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
-        raise UsageError(what)
-    firsts = (one for one in report.records if one.repeat < 2)
-    place = (parts[0].dataset, recipe.language)
-    return parts[0], tuple(
-        one for one in firsts if (one.dataset, one.language) == place
-    )
-
-
-def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
-    """Return as CSV the items that half or more of the graded models miss, most missed first."""
-    by_item: dict[str, dict[str, Record]] = defaultdict(dict)
-    for name, records in models.items():
-        for record in records:
-            by_item[record.id][name] = record
-    rows = []
-    for id_, said in by_item.items():
-        graded = [one for one in said.values() if one.is_graded]
-        missed = sum(one.grade != one.label for one in graded)
-        if missed and 2 * missed >= len(graded):
-            one = next(iter(said.values()))
-            answers = [
-                (said[name].grade or "") if name in said else "" for name in models
-            ]
-            row = [
-                id_,
-                str(missed),
-                str(len(graded)),
-                one.question,
-                one.context,
-                one.label or "",
-            ]
-            rows.append((-missed / len(graded), one.row, [*row, *answers]))
-    header = ["id", "missed_by", "of_models", "question", "passage", "gold"]
-    header += (f"answer: {name}" for name in models)
-    return spreadsheet_text([header, *(row for *_, row in sorted(rows))])

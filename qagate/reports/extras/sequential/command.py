@@ -20,16 +20,19 @@ from qagate.evaluators.adjudications import (
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, write_texts
 from qagate.evaluators.text import listed
-from qagate.reports.commands import recorded_runs as runs
-from qagate.reports.extras.merge.recount import audits_of, rebuilt
+from qagate.reports.commands import given_runs as runs
 from qagate.reports.extras.sequential import human_review as human
 from qagate.reports.extras.sequential.audit import load_plan, save_plan
-from qagate.reports.extras.sequential.sequential import REVIEW, AuditedGate
+from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from qagate.reports.run import clean
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.baselines import find_run
-from qagate.reports.run.report import Report
+from qagate.reports.run.record import in_order
+from qagate.reports.run.report import REVIEW, Report
 from qagate.reports.run.run_json import load_report
+from qagate.reports.verdict.assemble import count_run, paired_slices
+from qagate.reports.verdict.rebuild import inputs_of, rebuilt
 
 Gates = Sequence[AuditedGate]
 GATE_CODES = {
@@ -118,7 +121,7 @@ def _ask(options: argparse.Namespace) -> int:
         runs.transcripts_of(run),
     )
     paths = human.issue_picks(
-        options.to or runs.home(run), picks, sources, criteria, name
+        options.to or runs.folder_of(run), picks, sources, criteria, name
     )
     count = plural(len(picks), "answer")
     lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
@@ -236,7 +239,7 @@ def _take_ratings(
 def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     run, file = options.paths[0], options.adjudications or Path(ADJUDICATIONS_FILE)
-    report, folder = load_report(run), options.to or runs.home(run)
+    report, folder = load_report(run), options.to or runs.folder_of(run)
     baseline = runs.read_baseline(options.baseline, [report])
     anchor = runs.read_baseline(options.anchor, [report], "anchor")
     if not (earlier := [one for one in (baseline, anchor) if one]):
@@ -247,11 +250,11 @@ def _until_decided(options: argparse.Namespace) -> int:
 
     def audits() -> list[AuditedGate]:
         people = files.load_adjudications(file) if file.exists() else {}
-        return [
-            *audits_of(
-                report, *(replace(one, people=people, plan=plan) for one in earlier)
+        return list(
+            _audits_of(
+                report, [replace(run, people=people, plan=plan) for run in earlier]
             )
-        ]
+        )
 
     if not (gates := audits()):
         how = "declare `drop: {max: 0.05, evidence: audited}`"
@@ -277,6 +280,19 @@ def _until_decided(options: argparse.Namespace) -> int:
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
     states = [one.state for one in results]
     return next(code for state, code in GATE_CODES.items() if state in states)
+
+
+def _audits_of(report: Report, earlier: Sequence[Baseline]) -> Iterator[AuditedGate]:
+    """Yield the gates of a report that people decide, compared with these runs."""
+    inputs = inputs_of(report, report.datasets)
+    run = count_run(inputs, in_order(inputs.records), report.judge)
+    compared = [paired_slices(run, report.judge, baseline) for baseline in earlier]
+    for dataset in run.datasets:
+        slices = run.of(dataset)
+        for paired in compared:
+            if paired:
+                sides = [paired[slice_.name] for slice_ in slices]
+                yield from audited_gates(dataset, sides)
 
 
 def _next_form(
@@ -338,8 +354,8 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> runs.Parser:
-    parser = runs.Parser(
+def _parser() -> runs.RecordedRunParser:
+    parser = runs.RecordedRunParser(
         "review",
         "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
         "what comes back; make labelled items for cases/judges of it.",
@@ -368,7 +384,7 @@ def _parser() -> runs.Parser:
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
     parser.add_argument("--until-decided", action="store_true", help=_UNTIL_DECIDED)
-    number = partial(parser.add_argument, metavar="N", type=runs.whole_number)
+    number = partial(parser.add_argument, metavar="N", type=_whole_number)
     text = "how many must agree on a verdict (default: 2 if an answer passes that the judge failed"
     number(
         "--min-reviewers",
@@ -391,3 +407,12 @@ def _parser() -> runs.Parser:
         help="seed of what is drawn (default: %(default)s)",
     )
     return parser
+
+
+def _whole_number(text: str) -> int:
+    """Return a number of at least 0 from the command line."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(
+            f"a whole number of at least 0 is needed, got {text!r}"
+        )
+    return int(text)

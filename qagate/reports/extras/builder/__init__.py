@@ -1,0 +1,1 @@
+"""``qagate build`` with ``evaluate``, which compares models by their recorded runs."""
