@@ -20,8 +20,8 @@ from multidict import CIMultiDict
 
 from qagate.evaluators import core
 from qagate.evaluators.models import connect
-from qagate.evaluators.models.api import MAX_BODY, open_endpoint
 from qagate.evaluators.models.catalogue import load_catalogue
+from qagate.evaluators.models.endpoint import MAX_BODY_BYTES, open_endpoint
 from qagate.evaluators.models.failures import (
     MAX_RESET_S,
     message_of,
@@ -454,7 +454,7 @@ def test_an_endless_body_is_cut(provider: str, status: int, answer: Answer) -> N
 def test_the_cap_to_the_byte(over: int, text: str | None) -> None:
     """A body of exactly the cap is read; one byte more is a bad body."""
     body = good("openai")
-    answer = Answer(body=b" " * (MAX_BODY - len(body) + over) + body)
+    answer = Answer(body=b" " * (MAX_BODY_BYTES - len(body) + over) + body)
     if text is None:
         assert failure("openai", answer).kind == "bad_body"
     else:

@@ -11,7 +11,8 @@ from qagate.evaluators.models.spec import Spec, no_key_sent
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:
-    from qagate.evaluators.models.api import ApiModel, BatchedModel
+    from qagate.evaluators.models.api import ApiModel
+    from qagate.evaluators.models.batched import BatchedModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -84,7 +85,7 @@ class LazyModel:
     def batches(self) -> "BatchedModel":
         """Return its calls in batches."""
         if self._batched is None:
-            from qagate.evaluators.models.api import BatchedModel
+            from qagate.evaluators.models.batched import BatchedModel
 
             self._batched = BatchedModel(self._spec, self._key)
         return self._batched

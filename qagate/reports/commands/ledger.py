@@ -230,13 +230,13 @@ async def _cancel(
         if (
             not wave.batch and wave.state != "planned"
         ):  # it may have been sent all the same
-            ids = await batches.asked(
+            ids = await batches.call_api(
                 lambda api: api.find(wave.id, wave.calls, wave.after)
             )
             if new := [one for one in ids if one not in {*known, *wave.others}]:
                 wave = replace(wave, batch=new[-1], was_found=True)
         if wave.batch:
-            await batches.asked(lambda api: api.cancel(wave.batch))
+            await batches.call_api(lambda api: api.cancel(wave.batch))
             await keep_wave(ledger, replace(wave, state="sent"))
             done = (
                 "what is done by now is paid for, and read by the next run with --batch"

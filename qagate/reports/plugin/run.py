@@ -275,11 +275,11 @@ def _verdicts_by_people(
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
         return {}, {}
-    from qagate.cases.extras.review import reviews  # noqa: PLC0415  # brings the forms for people along
+    from qagate.cases.adjudication_files import load_people  # noqa: PLC0415  # few runs have any
     from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
-    return reviews.load_people(files), planned
+    return load_people(files), planned
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":

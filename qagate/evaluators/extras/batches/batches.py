@@ -23,7 +23,7 @@ from qagate.evaluators.extras.batches import waves
 from qagate.evaluators.ledger import PaidReply
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.adapter import BatchStatus
-from qagate.evaluators.models.api import BatchedModel
+from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.budget import BATCH, money, part_of_cost
 from qagate.evaluators.runtime.caller import Caller, Detour, Meter, Sender
@@ -264,7 +264,9 @@ class Batches(Detour):
         """Send calls to one model, in as many batches as its provider's limits ask for."""
         model, by_key = calls[0].model.batches(), {call.key: call for call in calls}
         try:
-            for lines in model.parts((call.key, call.request) for call in calls):
+            for lines in model.lines_by_batch(
+                (call.key, call.request) for call in calls
+            ):
                 if self._halted is not None:
                     return
                 if live := await self._plan(model, [by_key[key] for key in lines]):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from qagate.cases.adjudication_files import ABOUT
 from qagate.cases.dataset import Slice
 from qagate.cases.extras.review.reviews import (
-    ABOUT,
     Asked,
     IssuedItem,
     Review,
