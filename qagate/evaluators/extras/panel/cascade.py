@@ -23,7 +23,7 @@ class CascadeJudge:
     @property
     def spec(self) -> str:
         """Both SPECs, for instance ``lexical+openai:NAME``."""
-        return f"{self.rules.spec}{core.BEFORE}{self.model.spec}"
+        return f"{self.rules.spec}{core.CASCADE_SIGN}{self.model.spec}"
 
     @property
     def asks(self) -> tuple[core.Judge, ...]:
