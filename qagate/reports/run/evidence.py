@@ -8,8 +8,8 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.separation import Separation
 from qagate.evaluators.statistics.usage_estimates import UsageMetric
 from qagate.reports.run.record import Record
 

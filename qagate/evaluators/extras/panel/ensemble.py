@@ -129,7 +129,7 @@ class CascadeJudge:
     @property
     def spec(self) -> str:
         """Both SPECs, for instance ``lexical+openai:NAME``."""
-        return f"{self.rules.spec}{core.BEFORE}{self.model.spec}"
+        return f"{self.rules.spec}{core.CASCADE_SIGN}{self.model.spec}"
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the rules' verdict if sure, else the model's; ``votes`` has who decided first."""
