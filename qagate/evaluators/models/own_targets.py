@@ -264,7 +264,7 @@ class FunctionModel:
             async with limit:
                 said = await asyncio.wrap_future(self._start(function, case))
         except core.TransientError as error:
-            from qagate.evaluators.models.failures import retry_after  # noqa: PLC0415  # aiohttp
+            from qagate.evaluators.models.waits import retry_after  # noqa: PLC0415
 
             given = {"retry-after": str(error.retry_after)}  # perhaps a header's text
             raise core.TransientError(
