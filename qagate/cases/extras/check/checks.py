@@ -25,7 +25,7 @@ from qagate.evaluators.core import (
     Verdict,
 )
 from qagate.evaluators.extras.lexical.judge import grade
-from qagate.evaluators.judges.single import rate
+from qagate.evaluators.extras.lexical.overlap import rate
 from qagate.evaluators.languages.detection import words
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import NUMBER, load_settings

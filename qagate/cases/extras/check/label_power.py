@@ -19,7 +19,8 @@ from operator import itemgetter
 from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import intervals
-from qagate.evaluators.statistics.count_table import CountTable, youden_interval
+from qagate.evaluators.statistics.count_table import CountTable
+from qagate.evaluators.statistics.separation import youden_interval
 
 HALF = 0.5
 """What a judge has to be shown above where its set has no floor: a coin reaches it."""
