@@ -13,14 +13,10 @@ from typing import Any
 
 import pytest
 
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.config import load_dataset, load_gates
 from qagate.cases.extras.check.item_checks import LOOKED_AT, read_subject
-from qagate.cases.extras.review.reviews import (
-    check_rows,
-    load_adjudications,
-    load_issued,
-    read_rows,
-)
+from qagate.cases.extras.review.reviews import check_rows, load_issued, read_rows
 from qagate.cases.extras.review.sheet import load_criteria
 from qagate.cases.loading import load_cases
 from qagate.cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table

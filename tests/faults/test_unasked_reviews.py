@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from qagate.cases.adjudication_files import save_adjudications
 from qagate.cases.dataset import Threshold
-from qagate.cases.extras.review.reviews import save_adjudications
 from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qagate.cases.extras.review.reviews import load_adjudications
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.extras.review.sheet import load_criteria
 from qagate.command import main
 from qagate.evaluators.adjudications import Adjudications, answer_digest

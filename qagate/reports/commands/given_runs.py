@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from qagate.cases.extras.review.reviews import load_adjudications
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say

@@ -5,13 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from qagate.cases.adjudication_files import load_adjudications, save_adjudications
 from qagate.cases.dataset import Slice
-from qagate.cases.extras.review.reviews import (
-    IssuedItem,
-    load_adjudications,
-    load_issued,
-    save_adjudications,
-)
+from qagate.cases.extras.review.reviews import IssuedItem, load_issued
 from qagate.cases.extras.review.sheet import SheetItem, texts_in, verdict_question
 from qagate.cases.loading import load_cases
 from qagate.command import main

@@ -10,6 +10,11 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 
+from qagate.cases.adjudication_files import (
+    keep_first,
+    load_adjudications,
+    save_adjudications,
+)
 from qagate.cases.extras.review import reviews as files
 from qagate.cases.extras.review.sheet import FALLBACK, load_criteria, texts_in
 from qagate.evaluators.adjudications import (
@@ -171,7 +176,7 @@ def _take(
     gates: Gates = (),
 ) -> bool:
     """Put agreed verdicts into a file, say so, and return whether some are open."""
-    old: Adjudications = files.load_adjudications(file) if file.exists() else {}
+    old: Adjudications = load_adjudications(file) if file.exists() else {}
     accepted, said = human.accept(
         reviews, datetime.now(UTC).date().isoformat(), items, least
     )
@@ -190,8 +195,8 @@ def _take(
     said |= (
         {human.OVERRULED: []} if gates else {}
     )  # there the judge only says where to look
-    found, refused = files.merged([*old.values(), *accepted])
-    files.save_adjudications({one.digest: one for one in found}, file)
+    found, refused = keep_first([*old.values(), *accepted])
+    save_adjudications({one.digest: one for one in found}, file)
     (agreed,) = files.agreement(reviews)
     lines = [
         *agreed.lines("answer"),
@@ -210,7 +215,7 @@ def _take_ratings(
 ) -> bool:
     old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
     new, told = human.ratings_of(reviews, items, today)
-    found, refused = files.merged(
+    found, refused = keep_first(
         [*old, *new],
         lambda one: (
             one.item,
@@ -249,7 +254,7 @@ def _until_decided(options: argparse.Namespace) -> int:
     plan = load_plan(file)
 
     def audits() -> list[AuditedGate]:
-        people = files.load_adjudications(file) if file.exists() else {}
+        people = load_adjudications(file) if file.exists() else {}
         return list(
             _audits_of(
                 report, [replace(run, people=people, plan=plan) for run in earlier]
@@ -330,7 +335,7 @@ def _next_form(
 def _export(options: argparse.Namespace) -> int:
     file, run = options.paths
     report, picks = _read(options, run)
-    found = human.labelled(report, files.load_adjudications(file), picks)
+    found = human.labelled(report, load_adjudications(file), picks)
     if not found:
         raise UsageError(
             f"{file}: no grade or rating of an answer in {run}; nothing to export"
