@@ -10,7 +10,7 @@ import sys
 from argparse import SUPPRESS
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Any, cast
 
 import pytest
@@ -143,10 +143,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bg.csv").write_text(rows, encoding="utf-8")
     (row,) = blocks("A metric", "python")
     metrics = home / "qagate" / "evaluators" / "statistics" / "metrics.py"
-    edit(
-        metrics,
-        ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"),
-    )
+    first_row = '    Metric(\n        name="incorrect",\n'
+    edit(metrics, (first_row, f"{indent(row.strip(), '    ')},\n"))
     acme = (
         "from dataclasses import replace\n\nfrom qagate.evaluators.models import openai\n\n"
         'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'

@@ -11,8 +11,8 @@ from qagate.cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, T
 from qagate.cases.plan import draw_order
 from qagate.command import main
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import Estimate, unseen_share
+from qagate.evaluators.statistics.separation import Separation
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.render.console import gate_lines

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from qagate.cases.dataset import EvidenceRule, Fail, Threshold
 from qagate.evaluators.core import CORRECT, INCORRECT, State
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.count_table import ClassRate, Separation
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.evaluators.statistics.separation import ClassRate, Separation
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import JudgeScale, judge_scale

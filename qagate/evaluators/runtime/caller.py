@@ -411,7 +411,7 @@ class Meter:
         self.models[model.spec] = reply.model or model.spec
 
 
-class Detour:
+class CallRoute:
     """A way to replies other than direct calls: a provider's batches. This one is none."""
 
     takes_all = False
@@ -447,42 +447,42 @@ class Caller:
         settings: CallSettings,
         price: core.Price,
         budget: Budget | None = None,
-        find_detour: "Callable[[Caller], Detour | None] | None" = None,
+        find_route: "Callable[[Caller], CallRoute | None] | None" = None,
     ) -> None:
         self.ledger = ledger
         self.sender = Sender(settings, budget)
         self.price = price
         self._settings = settings
-        self._find_detour = None if settings.replay else find_detour
-        self.detour = Detour()
-        self._look_at = -NEVER  # again for a detour
+        self._find_route = None if settings.replay else find_route
+        self.route = CallRoute()
+        self._look_at = -NEVER  # again for a route
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def open(self) -> None:
-        """Look for a detour before the first call."""
-        if self._find_detour is not None:
+        """Look for a route before the first call."""
+        if self._find_route is not None:
             with suppress(LedgerError):  # the first call looks again, and reports it
-                self._take(self._find_detour(self))
+                self._take(self._find_route(self))
 
-    def _take(self, detour: Detour | None) -> None:
-        self.detour = detour or self.detour
+    def _take(self, route: CallRoute | None) -> None:
+        self.route = route or self.route
         self._look_at = (
-            NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
+            NEVER if route else asyncio.get_running_loop().time() + LOOK_SECONDS
         )
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
         self.sender.halt(error)
-        self.detour.halt(error)
+        self.route.halt(error)
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        waits = (self.detour.describe(), self.sender.admission.describe(now))
+        waits = (self.route.describe(), self.sender.admission.describe(now))
         return "; ".join(filter(None, waits))
 
     async def close(self) -> None:
         """Return once all that was paid for is kept; the ledger stays open."""
-        await self.detour.close()
+        await self.route.close()
         await self.ledger.flush()
 
     def metered(self, meter: Meter) -> core.Ask:
@@ -529,10 +529,10 @@ class Caller:
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
             now = asyncio.get_running_loop().time()
-            if self._find_detour is not None and now >= self._look_at:
+            if self._find_route is not None and now >= self._look_at:
                 self._look_at = now + LOOK_SECONDS  # another run may have begun one
-                self._take(await asyncio.to_thread(self._find_detour, self))
-            found = await self.detour.reply(
+                self._take(await asyncio.to_thread(self._find_route, self))
+            found = await self.route.reply(
                 model, request, row, urgent=bool(meter.models)
             )
             if found is not None:

@@ -144,8 +144,8 @@ def _signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in former.items():
-            signal.signal(number, handler)
+        for held, handler in former.items():
+            signal.signal(held, handler)
     for received in came:
         signal.raise_signal(received)
 

@@ -39,9 +39,9 @@ from qagate.evaluators.statistics.count_table import (
     CountTable,
     count_patterns,
     mean_interval,
-    mean_rating,
 )
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.ratios import mean_rating
 from qagate.reports.run import clean
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report import Report
