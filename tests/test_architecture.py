@@ -158,7 +158,6 @@ ROOMS_USED_BY_ROOMS: Mapping[str, set[str]] = {
     "cases/check": {"evaluators/lexical"},
     "cases/draw": {"cases/check"},
     "reports/builder": {"cases/builder", "cases/review"},
-    "reports/calibrate": {"cases/download"},
     "reports/odds": {"reports/sequential"},
     "reports/sequential": {"cases/review"},
 }
