@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from qagate.evaluators.statistics import intervals
+from qagate.evaluators.statistics import intervals, probabilities
 from qagate.evaluators.statistics.intervals import (
     BLOCK,
     ROUNDS,
@@ -49,12 +49,12 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     low = (
         -1.0
         if difference <= -1
-        else intervals.root(lambda at: beyond(at, z), -1.0, difference)
+        else probabilities.root(lambda at: beyond(at, z), -1.0, difference)
     )
     high = (
         1.0
         if difference >= 1
-        else intervals.root(lambda at: beyond(at, -z), difference, 1.0)
+        else probabilities.root(lambda at: beyond(at, -z), difference, 1.0)
     )
     return low, high
 
@@ -76,7 +76,9 @@ def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
 
 def mcnemar(fixed: int, broke: int) -> float:
     """Return the exact two-sided p-value of McNemar's test (1947); 1 where no pair differs."""
-    return min(1.0, 2 * intervals.at_most(min(fixed, broke), fixed + broke, 0.5))
+    return min(
+        1.0, 2 * probabilities.binomial_at_most(min(fixed, broke), fixed + broke, 0.5)
+    )
 
 
 def odds_ratio(
@@ -89,8 +91,8 @@ def odds_ratio(
     """
     if fixed + broke == 0:
         return None, None, None
-    low = intervals.beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
-    high = intervals.beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
+    low = probabilities.beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
+    high = probabilities.beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
     value = fixed / broke if broke else None
     return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
@@ -218,7 +220,7 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     )  # of the pairs that differ, broke
     below = _shown(n, bound, totals, share)
     chances = (
-        intervals.chance(it, n, rate) * part
+        probabilities.binomial(it, n, rate) * part
         for it, part in zip(totals, below, strict=True)
     )
     return min(1.0, math.fsum(chances))
@@ -239,14 +241,14 @@ def _shown(
 
     first = totals[0]
     broke = bisect_left(range(first + 1), True, key=lambda count: misses(first, count))
-    found = intervals.at_most(broke - 1, first, share)
+    found = probabilities.binomial_at_most(broke - 1, first, share)
     for total in totals:
         while broke <= total and not misses(total, broke):
-            found += intervals.chance(broke, total, share)
+            found += probabilities.binomial(broke, total, share)
             broke += 1
         yield min(1.0, max(0.0, found))
         if broke:
-            found -= share * intervals.chance(broke - 1, total, share)
+            found -= share * probabilities.binomial(broke - 1, total, share)
 
 
 def confirmed_margin(n: int, discordance: float) -> float | None:

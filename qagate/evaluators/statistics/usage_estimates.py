@@ -10,7 +10,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from qagate.evaluators.statistics import intervals
+from qagate.evaluators.statistics import intervals, probabilities
 from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 
 FEWEST_ROUNDS = (
@@ -124,7 +124,7 @@ def quantile_interval(
             )
         )
     chances = np.cumsum(
-        [intervals.chance(hits, size, share) for hits in range(size + 1)]
+        [probabilities.binomial(hits, size, share) for hits in range(size + 1)]
     )
     low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
     first, last = (
