@@ -20,7 +20,7 @@ from qagate.evaluators.output import plural, write_texts
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.statistics.betting import (
     DECISIVE,
-    Ends,
+    Bounds,
     Observations,
     log_capital,
 )
@@ -63,7 +63,7 @@ class AuditedPair:
         return self.drawn and None not in self.passes
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> Bounds:
         """The lowest and the highest possible value of its weighted difference."""
         low, high = change_ends(*self.passes)
         chance = self.plan.probability
