@@ -1,9 +1,11 @@
 """Thresholds from YAML: the gates of a data set, its extra metrics with their bars, its checks."""
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from qagate.cases.dataset import (
     AUDIT_SHARE,
@@ -14,8 +16,8 @@ from qagate.cases.dataset import (
     Slice,
     Threshold,
 )
+from qagate.evaluators import doors
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.extras.checks import answer_checks
 from qagate.evaluators.kinds import Kind
 from qagate.evaluators.metric_specs import (
     DEEPEVAL_METRICS,
@@ -24,7 +26,13 @@ from qagate.evaluators.metric_specs import (
     CheckSpec,
     MetricSpec,
 )
-from qagate.evaluators.reading import Settings, Word, problem
+from qagate.evaluators.reading import (
+    Settings,
+    Word,
+    parse_json,
+    problem,
+    read_text,
+)
 from qagate.evaluators.statistics import metrics as metric_rules
 from qagate.evaluators.statistics.metrics import (
     DROP,
@@ -128,7 +136,7 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
         )
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
-        raise part.problem(key="max", what=what)
+        raise part.problem(key="max", message=what)
     rules: list[EvidenceRule] = ["estimate", "confident"]
     if change == DROP and not of:  # people only say whether an answer passes
         rules.append("audited")
@@ -137,7 +145,9 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
     evidence = _word(part, "evidence", rules, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
-        raise part.problem(key="share", what="only with evidence: audited; take it out")
+        raise part.problem(
+            key="share", message="only with evidence: audited; take it out"
+        )
     return Threshold(
         measure=change,
         max=margin,
@@ -189,7 +199,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
             )
     if low is not None and high is not None and low > high:
         raise part.problem(
-            key="min", what=f"{low:g} is above max, {high:g}; no value can pass"
+            key="min", message=f"{low:g} is above max, {high:g}; no value can pass"
         )
     is_inside = all(bar is None or limits[0] < bar < limits[1] for bar in (low, high))
     rules: list[EvidenceRule] = ["estimate", "confident"]
@@ -265,7 +275,7 @@ def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
         check = _check(part)
         if found.setdefault(check.name, check) is not check:
             raise part.problem(
-                key="name", what=f"{check.name!r} stands twice; rename one"
+                key="name", message=f"{check.name!r} stands twice; rename one"
             )
     return tuple(found.values())
 
@@ -275,7 +285,7 @@ def _check(part: Settings) -> CheckSpec:
     name, check = part.text("name"), part.text("check")
     if not _CHECK_NAME.fullmatch(name):
         raise part.problem(
-            key="name", what=f"{shown(name)}: a to z, 0 to 9 and _ are needed"
+            key="name", message=f"{shown(name)}: a to z, 0 to 9 and _ are needed"
         )
     needed = _CHECK_TEXTS.get(check, "")
     for key in _CHECK_TEXTS.values():
@@ -283,15 +293,25 @@ def _check(part: Settings) -> CheckSpec:
             raise part.problem(key, f"means nothing to check {check}; take it out")
     text = part.text(needed) if needed else ""
     if needed and not text:
-        raise part.problem(key=needed, what=f"missing; check {check} needs it")
+        raise part.problem(key=needed, message=f"missing; check {check} needs it")
     if needed == "schema":
-        text = answer_checks.schema_text(part.path.parent / text)
-    made = CheckSpec(name=name, check=check, text=text)
+        text = _schema_text(part.path.parent / text)
+    spec = CheckSpec(name=name, check=check, text=text)
+    load_check = doors.load_check_loader()
     try:
-        answer_checks.load_check(made)
+        load_check(spec)
     except UsageError as error:
         raise part.problem(needed or "check", str(error)) from None
-    return made
+    return spec
+
+
+def _schema_text(path: Path) -> str:
+    """Return a schema's file as JSON text. Raises UsageError if it cannot be read."""
+    try:
+        schema = parse_json(read_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: no JSON: {error}") from None
+    return json.dumps(schema, sort_keys=True)
 
 
 def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...]:
@@ -303,7 +323,7 @@ def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...
         bar = _bar(part, name, RATE)
         if not bar and "evidence" in part.values:
             raise part.problem(
-                key="evidence", what="there is no bar; give min or max as well"
+                key="evidence", message="there is no bar; give min or max as well"
             )
         if bar and any(name in one.values for one in gates):
             raise metrics.problem(name, "has a bar here and under gates; keep one")

@@ -8,7 +8,7 @@ ended and what it took. Whatever goes wrong on purpose is a ``QAError``.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -444,6 +444,15 @@ class Judge(Protocol):
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the verdict on one answer. Raises JudgeError when no reply could be read."""
+
+
+@runtime_checkable
+class CombinedJudge(Judge, Protocol):
+    """A judge that lets others judge."""
+
+    @property
+    def asks(self) -> tuple[Judge, ...]:
+        """The judges that it may ask, and whose calls may cost something."""
 
 
 class Answerer(Protocol):

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.extras.panel.ensemble import CascadeJudge, PanelJudge
+from qagate.evaluators.extras.panel.cascade import CascadeJudge
+from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from qagate.evaluators.judges.single import RubricJudge, spared
 from qagate.evaluators.ledger import Ledger

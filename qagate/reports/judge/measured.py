@@ -19,6 +19,7 @@ from qagate.evaluators.statistics.agreement import kappas, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from qagate.evaluators.statistics.separation import Separation
+from qagate.reports.judge.weaknesses import weaknesses
 from qagate.reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.evidence import Calibration, PanelAgreement
@@ -159,6 +160,7 @@ def calibration_of(
         pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
         people=_people(slice_, records),
+        weaknesses=weaknesses(slice_, records),
     )
 
 

@@ -18,6 +18,7 @@ from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from qagate.evaluators.reading import project_settings
 from qagate.evaluators.text import harmless, shown
+from qagate.reports.doors import FEATURES
 from qagate.reports.run.baselines import find_run
 
 BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out any test
@@ -65,12 +66,12 @@ class RunOptions:
     """USD."""
     deadline: float | None
     """Seconds for the whole run."""
-    until_decided: bool
     batch: bool
     batch_wait: float | None
     """Seconds; None waits to the end."""
     report_dir: Path
-    dry_run: bool
+    features: tuple[str, ...]
+    """The features of the plugin that were asked for, by the names of their options."""
 
 
 # Values: the text that was given, or an error that says what is needed
@@ -167,21 +168,13 @@ _REPEATED = (
     ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
 _FLAGS = (
-    ("until-decided", "ask in an order that the data fix; stop a slice once all its gates, which "
-     "need `evidence: sequential`, are decided"),
     ("no-transcripts", "keep no prompts: neither in the ledger nor in the report folder"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
-    ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("allow-self-judge", "let a model judge its own answers"),
     ("batch", "give calls to the providers' batch APIs at half the price; a wave takes up to a "
      "day: first all answers, then all judgements"),
 )  # fmt: skip
-NAMES = tuple(name for name, *_ in (*_ONCE, *_REPEATED, *_FLAGS))
-_CONFLICTS = (
-    ("until-decided", "shard", "a shard decides nothing; leave out this or --shard"),
-    ("batch", "until-decided", "it asks all at once, and --until-decided a few at a time; leave "
-     "one out"),
-)  # fmt: skip
+NAMES = (*(name for name, *_ in (*_ONCE, *_REPEATED, *_FLAGS)), *FEATURES)
 _ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--languages"}
 """Options of other tools, or of a guess, with the option of ours that probably was meant."""
 
@@ -227,6 +220,8 @@ def declare(add: Callable[..., object], *, prefixed_only: bool = False) -> None:
         add(*names(name), dest=_dest(name), metavar=metavar, help=text, action="append")
     for name, text in _FLAGS:
         add(*names(name), dest=_dest(name), help=text, action="store_true")
+    for name, feature in FEATURES.items():
+        add(*names(name), dest=_dest(name), help=feature.help, action="store_true")
 
 
 def _dest(name: str) -> str:
@@ -308,11 +303,10 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
         rpm=share(read_whole("rpm", given["rpm"])) if "rpm" in given else None,
         max_cost=max_cost,
         deadline=value("deadline", _amount, None),
-        until_decided="until-decided" in given,
         batch="batch" in given,
         batch_wait=value("batch-wait", _seconds, None),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        dry_run="dry-run" in given,
+        features=tuple(name for name in FEATURES if name in given),
     )
 
 
@@ -362,9 +356,10 @@ def _given(option: Callable[[str], Any]) -> dict[str, Any]:
         texts = value if isinstance(value, list) else [value]
         if any(isinstance(one, str) and not one.strip(" ,") for one in texts):
             raise UsageError(f"--{name}: empty; give a value or leave the option out")
-    for one, other, why in _CONFLICTS:
-        if one in given and other in given:
-            raise UsageError(f"--{one}: {why}")
+    for name, feature in FEATURES.items():
+        for other, why in feature.conflicts.items():
+            if name in given and other in given:
+                raise UsageError(f"--{name}: {why}")
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
             "--batch-wait: does nothing without --batch; add it, or leave this out"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
+from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import (
     LEXICAL,
@@ -32,7 +33,7 @@ from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
 from qagate.evaluators.models.spec import Spec, parse, require_key
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BATCH, BUDGET
-from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
+from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallRoute, CallSettings
 from qagate.evaluators.runtime.engine import Engine, Job, Stopping, Task
 from qagate.evaluators.runtime.outcomes import (
     EngineHandle,
@@ -89,24 +90,21 @@ class EngineRun:
         self.calibrator = Calibrator(
             plan, find_labelled(options, plan, root), judges, options
         )
-        self._stopping: Stopping | None = None
-        if options.until_decided:
-            from qagate.reports.extras.sequential.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
-
-            # Items under way when a slice is decided are paid for: at most twice as many as calls.
-            ahead = 1 if options.replay else 2 * options.concurrency
-            judge = " ".join(options.judges)
-            self._stopping = EarlyStopping(
-                plan, self.calibrator, judge, self.earlier, ahead
-            )
+        self.stopping: Stopping | None = None
+        """What says which items need no longer be asked; a feature may set it."""
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
         self._session = CallSession(
-            models, self.connected.specs, settings, find_detour=find
+            models, self.connected.specs, settings, find_route=find
         )
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._has_tests = False
+
+    @property
+    def has_fixed_order(self) -> bool:
+        """Whether items are asked in the plan's order, and not as the tests come to them."""
+        return self.stopping is not None
 
     @property
     def spent(self) -> float:
@@ -149,7 +147,7 @@ class EngineRun:
         specs = () if self.options.replay else tuple(self.connected.specs.values())
         tasks = {**self.tasks, **self.calibrator.tasks}
         job = Job(
-            make=partial(_make, tasks, self._session, self._stopping),
+            make=partial(_make, tasks, self._session, self.stopping),
             schedule=schedule,
             models=tuple(self.connected.models.values()),
             prepare=partial(load, specs),
@@ -167,9 +165,9 @@ class EngineRun:
                 self.host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Work on these items, in the plan's order if until decided, after the labelled ones."""
+        """Work on these items, in the plan's order if it is fixed, after the labelled ones."""
         self._has_tests = True
-        if self._stopping:
+        if self.has_fixed_order:
             chosen = set(keys)
             keys = [key for key in self.plan.items if key in chosen]
         labelled = self.calibrator.select(keys)
@@ -276,7 +274,7 @@ def _verdicts_by_people(
     if options.adjudications_off or not files:
         return {}, {}
     from qagate.cases.adjudication_files import load_people  # noqa: PLC0415  # few runs have any
-    from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
+    from qagate.reports.run.audit_plan import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
     return load_people(files), planned
@@ -323,15 +321,11 @@ def _spending_name(shard: Shards | None) -> str:
     return digest([*parts, shard_numbers])
 
 
-def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
+def _find_batches(options: RunOptions, caller: Caller) -> CallRoute | None:
     if not options.batch and not caller.ledger.documents(BATCH):
         return None
-    from qagate.evaluators.extras.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
-    from qagate.evaluators.extras.batches.waves import BatchSettings  # noqa: PLC0415
-
-    return find_batches(
-        BatchSettings(wait=options.batch_wait) if options.batch else None, caller
-    )
+    find = doors.load_call_route("batches")  # brings aiohttp along
+    return find(caller, begins=options.batch, wait=options.batch_wait)
 
 
 def _make(

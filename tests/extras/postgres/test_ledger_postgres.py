@@ -414,7 +414,7 @@ def test_what_passes_within_a_minute_is_waited_for(
                 cut(place)
             else:
                 ledger.store.close()
-                ledger.store = postgres.open_postgres(runner, read_only=False)
+                ledger.store = postgres.PostgresLedgers.open(runner, read_only=False)
                 connection.execute("LOCK TABLE calls, claims IN ACCESS EXCLUSIVE MODE")
         finally:
             end = threading.Thread(target=ends, args=(connection,))

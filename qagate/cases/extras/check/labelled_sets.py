@@ -185,7 +185,7 @@ def _counts(labelled: LabelledAnswers) -> str:
     labels = {label: found[label] for label in (*_labels(labelled), *found)}
     if labelled.is_rated:
         labels = found
-    kinds = Counter(kind for case in labelled.cases if (kind := _error_kind(case)))
+    kinds = Counter(kind for case in labelled.cases if (kind := _kind_of_error(case)))
     parts = [f"{answers} to {questions}", _by_label(labels)]
     if kinds:
         by_kind = [f"{kind} {count}" for kind, count in kinds.most_common()]
@@ -201,7 +201,7 @@ def _by_label(labels: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {label}" for label, count in labels.items())
 
 
-def _error_kind(case: Case) -> str:
+def _kind_of_error(case: Case) -> str:
     value = case.metadata.get(ERROR)
     return "" if value is None else str(value).strip()
 
@@ -354,7 +354,7 @@ def each_error_named(
     if not required.errors_named:
         return
     for case in labelled.cases:
-        if not _error_kind(case):
+        if not _kind_of_error(case):
             yield error(case.row, f"{ERROR!r} is empty; name the kind")
 
 
@@ -478,7 +478,7 @@ def shared_questions(labelled: LabelledAnswers) -> Iterator[Finding]:
 
 def no_kinds_of_error(labelled: LabelledAnswers) -> Iterator[Finding]:
     """Find that nothing says of what kind an answer is."""
-    if not any(_error_kind(case) for case in labelled.cases):
+    if not any(_kind_of_error(case) for case in labelled.cases):
         message = f"no column {ERROR!r} names what is hard about each answer"
         yield warning(0, f"{message}: a report cannot show what a judge is weak at")
 
