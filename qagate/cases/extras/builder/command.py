@@ -1,6 +1,6 @@
 """``qagate build``: its options, and the steps that make a BoolQ-type data set.
 
-The command itself begins in ``qagate/reports/extras/builder/command.py``, because ``evaluate``
+The command itself begins in the room ``builder`` of reports, because ``evaluate``
 reads recorded runs.
 """
 
