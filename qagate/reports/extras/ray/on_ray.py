@@ -28,11 +28,11 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import PostgresUrl, UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
-from qagate.evaluators.models.spec import read_variable
+from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
-from qagate.reports.doors import COMMANDS, load
+from qagate.reports.doors import load_command
 from qagate.reports.plugin.options import RunOptions, read_whole, read_words, shares
 from qagate.reports.plugin.run import QA_RUN, connect_models
 from qagate.reports.run.baselines import find_run
@@ -156,8 +156,7 @@ def main(argv: Sequence[str]) -> int:
             ray.shutdown()
         if not reports:
             raise UsageError("--on ray: no shard has a report; see the lines above")
-        code: int = load(COMMANDS["merge"].target)([*reports, *to_merge])
-        return code
+        return load_command("merge")([*reports, *to_merge])
 
 
 def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
