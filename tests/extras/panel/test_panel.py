@@ -14,7 +14,7 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel import panel
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
-from qagate.evaluators.judges.single import RubricJudge, spared
+from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.replies.labels import LONGEST
 from qagate.evaluators.runtime.engine import returned_names
 from qagate.reports.run.baseline import known_names
