@@ -15,7 +15,8 @@ from qagate.cases.dataset import DATASET_FILE, Plan, Selection, SliceFiles, pars
 from qagate.cases.discovery import named_paths
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
-from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
+from qagate.evaluators.models.keys import KEY_ENV, read_key_names
+from qagate.evaluators.models.spec import MODELS_FILE
 from qagate.evaluators.reading import project_settings
 from qagate.evaluators.text import harmless, shown
 from qagate.reports.doors import FEATURES
