@@ -33,8 +33,8 @@ from qagate.door import PREFIX_HELP, PREFIX_SETTING, is_declaration, wrong_kind
 from qagate.evaluators.core import RECORDED, UsageError, parse_judges
 from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.text import encodable, harmless, shown
+from qagate.reports.plugin import option_table, worker
 from qagate.reports.plugin import options as ours
-from qagate.reports.plugin import worker
 from qagate.reports.plugin.worker import (
     pytest_collection_modifyitems,
     pytest_generate_tests,
@@ -52,7 +52,7 @@ def pytest_addoption(
     """Declare the options, and what is done where pytest itself rejects a word."""
     config = pluginmanager.get_plugin("pytestconfig")
     if not isinstance(config, pytest.Config):
-        ours.declare_options(parser, ())
+        option_table.declare_options(parser, ())
         return
     try:
         prefixed_only = bool(config.getini(PREFIX_SETTING))
@@ -66,7 +66,7 @@ def pytest_addoption(
             withdraw(given.args, given.dir)
 
     config.add_cleanup(reject)
-    ours.declare_options(parser, given.args, prefixed_only=prefixed_only)
+    option_table.declare_options(parser, given.args, prefixed_only=prefixed_only)
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:
@@ -141,7 +141,7 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
                 f"{shown(text)}: the name is not UTF-8; rename it or use another path"
             )
     files = discovery.dataset_files(config.args, here, config.rootpath)
-    is_asked = bool(ours.given_options(config.getoption))
+    is_asked = bool(option_table.given_options(config.getoption))
     with ExitStack() as claimed:
         if (files or is_asked) and not config.option.collectonly:
             _claim(config, here, claimed)
