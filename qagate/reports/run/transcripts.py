@@ -27,9 +27,9 @@ from qagate.evaluators.text import (
 )
 from qagate.evaluators.user_code import OtherProcess
 from qagate.reports.run.clean import masked
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report_folder import TRANSCRIPTS
-from qagate.reports.run.run_json import decode
 
 _AT_ONCE = 500  # calls that are looked up with one query
 _LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours

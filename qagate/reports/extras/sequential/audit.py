@@ -28,8 +28,8 @@ from qagate.evaluators.text import digest
 from qagate.reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
 from qagate.reports.run.clean import MASK
 from qagate.reports.run.evidence import AuditPlan, PlannedPair
+from qagate.reports.run.json_data import decode, dump, encode
 from qagate.reports.run.record import Record
-from qagate.reports.run.run_json import decode, dump, encode
 
 BY_CHANCE = "sample"
 PLAN = ".plan.json"  # the suffix of the plan of the audit whose verdicts are in a file
