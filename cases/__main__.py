@@ -1,8 +1,8 @@
-"""``python -m cases COMMAND``: the commands of ``qagate`` for data sets."""
+"""``python -m cases COMMAND``: what the installed program ``qagate`` does."""
 
 import sys
 
-from qagate.cases.__main__ import main
+from qagate.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

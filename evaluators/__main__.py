@@ -1,8 +1,8 @@
-"""``python -m evaluators COMMAND``: the commands of ``qagate`` for recorded replies and judges."""
+"""``python -m evaluators COMMAND``: what the installed program ``qagate`` does."""
 
 import sys
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,8 +1,8 @@
-"""``python -m reports COMMAND``: the commands of ``qagate`` for recorded runs, offline."""
+"""``python -m reports COMMAND``: what the installed program ``qagate`` does."""
 
 import sys
 
-from qagate.reports.__main__ import main
+from qagate.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -87,16 +88,36 @@ def test_some_packages_have_one_door() -> None:
     assert users("deepeval") <= {"qagate/evaluators/extras/deepeval/metric.py"}
 
 
+def without_types(tree: ast.Module) -> set[str]:
+    """Return what a page of doors imports when it runs, so not for the type checker alone."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
 @cache
 def imports() -> Mapping[str, set[str]]:
-    """Return which files each file imports, in functions and for types too."""
+    """Return which files each file imports, in functions and for types too.
+
+    A page of doors names the types of every layer, and every layer asks there. So of such a
+    page only what it imports when it runs counts.
+    """
     files = {
         path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
         for path in product()
     }
     found = {}
     for path, names in imported().items():
-        modules = {name if name in files else name.rpartition(".")[0] for name in names}
+        counted = names
+        if path.endswith("/doors.py"):
+            counted = without_types(product()[path])
+        modules = {
+            name if name in files else name.rpartition(".")[0] for name in counted
+        }
         found[path] = {files[name] for name in modules if name in files} - {path}
     return found
 
@@ -131,6 +152,77 @@ def test_nothing_imports_itself_by_way_of_others() -> None:
     assert circle(graph) == []
 
 
+ROOM = re.compile(r"qagate[./](\w+)[./]extras[./](\w+)")
+UNTIED_PACKAGES = ("evaluators",)
+"""The packages whose rooms the trunk knows by doors alone."""
+
+ROOMS_USED_BY_ROOMS: Mapping[str, set[str]] = {
+    "cases/check": {"evaluators/lexical"},
+}
+"""Which other rooms a room may import; see how-it-works."""
+
+
+def rooms_in(text: str) -> set[str]:
+    """Return the rooms that a module's name or a file's path names, such as evaluators/panel."""
+    return {f"{package}/{room}" for package, room in ROOM.findall(text)}
+
+
+@cache
+def rooms_named() -> Mapping[str, set[str]]:
+    """Return the rooms that each file names: by import, or in any string."""
+    rooms: dict[str, set[str]] = {}
+    for path, tree in product().items():
+        texts = set(imported()[path])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+        rooms[path] = set().union(*map(rooms_in, texts))
+    return rooms
+
+
+def test_the_trunk_knows_rooms_by_doors_alone() -> None:
+    tied = {
+        (path, room)
+        for path, rooms in rooms_named().items()
+        for room in rooms
+        if room.startswith(UNTIED_PACKAGES)
+        and not rooms_in(path)
+        and Path(path).name != "doors.py"
+    }
+    assert tied == set()
+
+
+def test_a_room_uses_no_other_room_but_what_the_table_says() -> None:
+    used: dict[str, set[str]] = defaultdict(set)
+    for path, rooms in rooms_named().items():
+        for own_room in rooms_in(path):
+            others = rooms - {own_room}
+            used[own_room] |= {
+                room for room in others if room.startswith(UNTIED_PACKAGES)
+            }
+    assert {
+        room: others for room, others in used.items() if others
+    } == ROOMS_USED_BY_ROOMS
+
+
+ROOMS_OF_SMOKE = {"evaluators/lexical"}
+"""The rooms that ``cases/smoke`` names, counting defaults: its judge is ``lexical``."""
+
+
+def test_smoke_runs_without_the_rooms_that_it_does_not_name(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(
+        ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__", "tests")
+    )
+    for package in UNTIED_PACKAGES:
+        for room in (copy / "qagate" / package / "extras").iterdir():
+            if room.is_dir() and f"{package}/{room.name}" not in ROOMS_OF_SMOKE:
+                shutil.rmtree(room)
+    command = [sys.executable, "-m", "pytest", "-q", "cases/smoke"]
+    run = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 def test_commands_are_in_one_folder() -> None:
     """A ``main(argv)`` is in reports/commands or in a room, or is one that finds it there."""
     elsewhere = {
@@ -163,7 +255,7 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
     numpy would keep the engine from forking); a command's table for neither pytest nor jinja2."""
     code = """
 import json, sys
-import qagate.reports.__main__
+import qagate.command
 first = [*sys.modules]
 import qagate.reports.plugin
 from pathlib import Path

@@ -10,7 +10,7 @@ import sys
 from argparse import SUPPRESS
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from typing import Any, cast
 
 import pytest
@@ -19,10 +19,10 @@ import yaml
 from qagate.cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
 from qagate.cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
 from qagate.command import main
-from qagate.evaluators.command_line import PROGRAMS
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS
 from qagate.evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from qagate.evaluators.statistics.metrics import METRICS, USAGE
+from qagate.reports import doors
 from qagate.reports.gates.decide import INCONCLUSIVE
 from qagate.reports.run.report_folder import OTHERS, RUN_FILE
 from tests.support.fixtures import Captured, Patch
@@ -143,10 +143,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "bg.csv").write_text(rows, encoding="utf-8")
     (row,) = blocks("A metric", "python")
     metrics = home / "qagate" / "evaluators" / "statistics" / "metrics.py"
-    edit(
-        metrics,
-        ('        _item_rate("incorrect", "Incorrect"', f"        {row.strip()},\n"),
-    )
+    first_row = '    Metric(\n        name="incorrect",\n'
+    edit(metrics, (first_row, f"{indent(row.strip(), '    ')},\n"))
     acme = (
         "from dataclasses import replace\n\nfrom qagate.evaluators.models import openai\n\n"
         'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'
@@ -531,9 +529,8 @@ def test_the_reference_lists_every_command_with_its_options(capsys: Captured) ->
     cells = {
         name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)
     }
-    known = {name for program in PROGRAMS.values() for name in program.commands}
-    assert cells.keys() == {*known, *STEPS[1:]}
-    for name in sorted(known - {"run"}):  # pytest's own help
+    assert cells.keys() == {*doors.COMMANDS, *STEPS[1:]}
+    for name in sorted(doors.COMMANDS.keys() - {"run"}):  # pytest's own help
         helped = set[str]()
         for step in STEPS if name == "ledger" else ("",):
             with pytest.raises(SystemExit) as ended:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from qagate.cases.tables import Number, Table, TableRow
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.kinds import CHECKED, GRADED, JUDGED, MARKS, RATED, YES_NO, Kind
+from qagate.evaluators.languages.look_alikes import LOOK_ALIKES
 from qagate.evaluators.languages.numbers import PERCENT, Quantity, find_quantities
 from qagate.evaluators.languages.word_lists import read, tables
 from qagate.evaluators.reading import problem
@@ -80,12 +81,6 @@ SPELLINGS = {
     "predicted_answers": "Predicted answers",
 }
 """Other spellings that messages name."""
-
-# Letters of the scripts on the users' keyboards that look like Latin ones.
-LOOK_ALIKES = str.maketrans(
-    "АВЕЅІЈКМНОРСТХУаеѕіјкмнорстхуԁԛԝɡıΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχ",
-    "ABESIJKMHOPCTXYaesijkmhopctxydqwgiABEZHIKMNOPTYXaiknoptux",
-)
 
 
 def check_columns(table: Table, layout: Layout) -> None:

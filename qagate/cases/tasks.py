@@ -9,10 +9,9 @@ from functools import partial
 from typing import Any
 
 from qagate.cases.dataset import PlannedItem, Slice
-from qagate.evaluators import core
+from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
-from qagate.evaluators.extras.panel.ensemble import CheckedJudge
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.single import YesNoJudge
 from qagate.evaluators.models.adapter import INCOMPLETE
@@ -173,7 +172,8 @@ def _judge(
     """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
     judge: Judge
     if slice_.kind.by_checks:
-        return CheckedJudge(checks=slice_.checks)
+        make_checked = doors.load_checked_judge()
+        return make_checked(checks=slice_.checks)
     if slice_.kind.words:
         judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     else:
@@ -181,7 +181,10 @@ def _judge(
     if known and slice_.kind.answered:
         labels = slice_.kind.fixed or slice_.labels
         judge = AdjudicatedJudge(behind=judge, adjudications=known, labels=labels)
-    return CheckedJudge(checks=slice_.checks, behind=judge) if slice_.checks else judge
+    if not slice_.checks:
+        return judge
+    make_checked = doors.load_checked_judge()
+    return make_checked(checks=slice_.checks, behind=judge)
 
 
 def metric_runners(
@@ -197,6 +200,5 @@ def metric_runners(
         raise UsageError(f"{slice_.path}: {what}; add it, or take the metric out")
     require("deepeval", f"{slice_.path}: metric {slice_.metrics[0].name}")
     # Loads deepeval: seconds, and only for those who ask for it.
-    from qagate.evaluators.extras.deepeval.metric import metric_runners_of  # noqa: PLC0415
-
-    return metric_runners_of(slice_.metrics, model)
+    make_runners = doors.load_metric_runners()
+    return make_runners(slice_.metrics, model)

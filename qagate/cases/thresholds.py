@@ -1,9 +1,11 @@
 """Thresholds from YAML: the gates of a data set, its extra metrics with their bars, its checks."""
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from qagate.cases.dataset import (
     AUDIT_SHARE,
@@ -14,8 +16,8 @@ from qagate.cases.dataset import (
     Slice,
     Threshold,
 )
+from qagate.evaluators import doors
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.extras.checks import answer_checks
 from qagate.evaluators.kinds import Kind
 from qagate.evaluators.metric_specs import (
     DEEPEVAL_METRICS,
@@ -24,7 +26,13 @@ from qagate.evaluators.metric_specs import (
     CheckSpec,
     MetricSpec,
 )
-from qagate.evaluators.reading import Settings, Word, problem
+from qagate.evaluators.reading import (
+    Settings,
+    Word,
+    parse_json,
+    problem,
+    read_text,
+)
 from qagate.evaluators.statistics import metrics as metric_rules
 from qagate.evaluators.statistics.metrics import (
     DROP,
@@ -285,13 +293,23 @@ def _check(part: Settings) -> CheckSpec:
     if needed and not text:
         raise part.problem(key=needed, what=f"missing; check {check} needs it")
     if needed == "schema":
-        text = answer_checks.schema_text(part.path.parent / text)
-    made = CheckSpec(name=name, check=check, text=text)
+        text = _schema_text(part.path.parent / text)
+    spec = CheckSpec(name=name, check=check, text=text)
+    load_check = doors.load_check_loader()
     try:
-        answer_checks.load_check(made)
+        load_check(spec)
     except UsageError as error:
         raise part.problem(needed or "check", str(error)) from None
-    return made
+    return spec
+
+
+def _schema_text(path: Path) -> str:
+    """Return a schema's file as JSON text. Raises UsageError if it cannot be read."""
+    try:
+        schema = parse_json(read_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: no JSON: {error}") from None
+    return json.dumps(schema, sort_keys=True)
 
 
 def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...]:

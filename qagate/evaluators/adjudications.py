@@ -81,6 +81,11 @@ class AdjudicatedJudge:
         """The SPEC of the judge behind it."""
         return self.behind.spec
 
+    @property
+    def asks(self) -> tuple[core.Judge, ...]:
+        """The judge behind it."""
+        return (self.behind,)
+
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the person's verdict, without a call, or the judge's.
 

@@ -1,9 +1,14 @@
-"""The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
+"""The nouns of the suite: what every other module takes, makes or raises.
+
+They follow the way of one item. A ``Case`` is asked of a ``Model`` as a ``Request``, which brings
+a ``Reply``. A ``Judge`` turns the answer into a ``Verdict``. The ``Outcome`` holds how the item
+ended and what it took. Whatever goes wrong on purpose is a ``QAError``.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, Self, runtime_checkable
 from urllib.parse import parse_qs, urlsplit
 
 
@@ -90,9 +95,15 @@ class Usage:
 RECORDED = "recorded"
 """Names the answers in the data file, where a model's SPEC may stand."""
 
-CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
+CORRECT = "CORRECT"
+INCORRECT = "INCORRECT"
+NOT_ATTEMPTED = "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
-YES, NO, UNANSWERED = "YES", "NO", "UNANSWERED"
+"""The grades of an answer, unless a rubric has labels of its own."""
+
+YES = "YES"
+NO = "NO"
+UNANSWERED = "UNANSWERED"
 
 State = Literal["passed", "failed", "error", "missing", "stopped"]
 """How an item ended; ``stopped``: not asked, because its gates were decided without it."""
@@ -230,6 +241,12 @@ class Reply:
     """Whether it came from a batch, which has prices of its own."""
 
 
+def _label_of(grade: str | None, rating: int | None) -> str:
+    if rating is not None:
+        return str(rating)
+    return grade or ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vote:
     """What one of several judges said."""
@@ -245,7 +262,7 @@ class Vote:
     @property
     def label(self) -> str:
         """The grade, or the rating in digits; empty if there is neither."""
-        return self.grade or "" if self.rating is None else str(self.rating)
+        return _label_of(self.grade, self.rating)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +288,7 @@ class Verdict:
     @property
     def label(self) -> str:
         """The grade, or the rating in digits; empty if there is neither."""
-        return self.grade or "" if self.rating is None else str(self.rating)
+        return _label_of(self.grade, self.rating)
 
 
 class JudgeError(QAError):
@@ -340,13 +357,18 @@ class Model(Protocol):
 Ask = Callable[[Model, Request], Awaitable[Reply]]
 """Put a request to a model through the engine: ledger first, then the network, with retries."""
 
+Price = Callable[[str, Reply], float | None]
+"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
+
 
 LEXICAL = "lexical"
+"""The SPEC of the offline judge."""
+
 PYTHON = "python:"
 """Begins the SPEC of the user's own judge: ``python:MODULE:CLASS``."""
 
-BEFORE = "+"
-"""Separates rules from the model that judges what they do not settle."""
+CASCADE_SIGN = "+"
+"""Separates rules from the model that judges what they do not settle: ``lexical+openai:NAME``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,16 +381,21 @@ class JudgeSpec:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Return the judge of a SPEC; a plus sign may also be part of a model's name."""
-        head, plus, rest = text.partition(BEFORE)
-        are_rules = head == LEXICAL or head.startswith(PYTHON)
-        if are_rules and not plus:
+        first, sign, model = text.partition(CASCADE_SIGN)
+        if first != LEXICAL and not first.startswith(PYTHON):
+            return cls(model=text)
+        if not sign:
             return cls(rules=text)
-        return cls(rules=head, model=rest) if rest and are_rules else cls(model=text)
+        if not model:
+            return cls(model=text)  # "lexical+": refused later, as an unknown model
+        return cls(rules=first, model=model)
 
     @property
     def name(self) -> str:
         """The SPEC."""
-        return BEFORE.join(part for part in (self.rules, self.model) if part)
+        if self.is_cascade:
+            return f"{self.rules}{CASCADE_SIGN}{self.model}"
+        return self.rules or self.model
 
     @property
     def is_cascade(self) -> bool:
@@ -398,13 +425,14 @@ class PanelSpec:
         return not self.models()
 
     def models(self) -> tuple[str, ...]:
-        """Return the SPECs of all models that may be asked, each once."""
-        return tuple(dict.fromkeys(one.model for one in self.members if one.model))
+        """Return the SPECs of all models that may be asked, each once, in order."""
+        models = [member.model for member in self.members if member.model]
+        return tuple(dict.fromkeys(models))
 
 
 def parse_judges(texts: Sequence[str]) -> PanelSpec:
     """Return the judges of ``--judge``, given once or more often."""
-    return PanelSpec(members=tuple(map(JudgeSpec.parse, texts)))
+    return PanelSpec(members=tuple(JudgeSpec.parse(text) for text in texts))
 
 
 class Judge(Protocol):
@@ -416,6 +444,15 @@ class Judge(Protocol):
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the verdict on one answer. Raises JudgeError when no reply could be read."""
+
+
+@runtime_checkable
+class CombinedJudge(Judge, Protocol):
+    """A judge that lets others judge."""
+
+    @property
+    def asks(self) -> tuple[Judge, ...]:
+        """The judges that it may ask, and whose calls may cost something."""
 
 
 class Answerer(Protocol):
@@ -472,28 +509,27 @@ class PostgresUrl:
     def __str__(self) -> str:
         """Return what messages and reports may show: the service, or host and database."""
         parts = urlsplit(self.url)
-        service = parse_qs(parts.query).get("service", [""])[0]
-        hosts = parts.netloc.rpartition("@")[2]
-        return f"postgresql://{hosts}{parts.path}" + (
-            f"?service={service}" if service else ""
-        )
+        _, _, hosts = parts.netloc.rpartition("@")
+        address = f"postgresql://{hosts}{parts.path}"
+        services = parse_qs(parts.query).get("service")
+        if services:
+            return f"{address}?service={services[0]}"
+        return address
 
-
-Price = Callable[[str, Reply], float | None]
-"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
 
 LedgerPlace = Path | PostgresUrl
 """Where a ledger is: a file, or a PostgreSQL database that many machines share."""
 
 
 def read_place(text: str, here: Path = Path()) -> LedgerPlace:
-    """Return the place that ``--ledger`` names, from ``here``. UsageError names no password."""
+    """Return the place that ``--ledger`` names; a path is relative to ``here``.
+
+    Raises UsageError for a malformed address, or one with a password, without showing it.
+    """
     if not text.lower().startswith(("postgres://", "postgresql://")):
         return here / text
     try:
-        parts = urlsplit(text)
-        secrets = {"password", "sslpassword"} & parse_qs(parts.query).keys()
-        has_secret = parts.password is not None or secrets
+        has_secret = _has_password(text)
     except ValueError:
         raise UsageError(
             "--ledger: not the address of a database; write postgresql://USER@HOST:PORT/DATABASE"
@@ -504,3 +540,12 @@ def read_place(text: str, here: Path = Path()) -> LedgerPlace:
             "a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
         )
     return PostgresUrl(text)
+
+
+def _has_password(url: str) -> bool:
+    """Return whether a database's URL holds a password. Raises ValueError if it is malformed."""
+    parts = urlsplit(url)
+    parameters = parse_qs(parts.query)
+    if "password" in parameters or "sslpassword" in parameters:
+        return True
+    return parts.password is not None

@@ -1,9 +1,17 @@
-"""The kinds of data sets: what a verdict on an item can be, and which verdicts pass."""
+"""The kinds of data sets: what a verdict on an item can be, and which verdicts pass.
+
+Each kind is a class, and says all that differs between kinds: others ask it and never compare its
+name. ``Kind`` itself is the plain case, an item that a model answers and that has no label; a class
+overrides what is different for it. There is one object of each class, in ``KINDS``.
+
+To add a kind, write its class, put its object into ``KINDS`` and its metrics into ``METRICS``
+(``statistics/metrics.py``).
+"""
 
 import hashlib
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Annotated, Self
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -19,11 +27,12 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.statistics.count_table import PREMISE, RATINGS
 from qagate.evaluators.statistics.metrics import (
+    ANSWER_RANGES,
     ANSWERS,
     CHECK_RESULTS,
     PASSED,
     Range,
-    gate_ranges,
+    metric_ranges,
 )
 
 DatasetName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*)?\Z")]
@@ -50,124 +59,72 @@ NOT_CORRECT = "NOT_CORRECT"
 TWO_WAY = (CORRECT, NOT_CORRECT)
 """The labels that say only whether an answer is right."""
 
-FALSE_PREMISE, UNANSWERABLE = MARKS = "FALSE PREMISE:", "UNANSWERABLE:"
+FALSE_PREMISE = "FALSE PREMISE:"
+UNANSWERABLE = "UNANSWERABLE:"
+MARKS = (FALSE_PREMISE, UNANSWERABLE)
 """Begin golds of questions without an answer: one corrects what is asked, or declines."""
 
 
 class Kind(str):
     """One kind of data set. It equals its name, as in YAML files and ``run.json``."""
 
-    heading: str
+    heading: ClassVar[str]
     """Its title in reports."""
-    outcome_words: tuple[str, str]
+    outcome_words: ClassVar[tuple[str, str]]
     """What reports call a passed and a failed item."""
-    silent: str
+    silent: ClassVar[str] = ""
     """The label of an answer that says nothing."""
-    keys: tuple[str, ...]
+    keys: ClassVar[tuple[str, ...]] = ()
     """The settings that only this kind has."""
-    choices: str
+    choices: ClassVar[str] = ""
     """The table of what a reviewer may say of an answer; empty if answers are not reviewed."""
-    answered: bool
+    answered: ClassVar[bool] = True
     """Whether a model answers its items; if not, recorded answers test the judge."""
-    by_rubric: bool
+    by_rubric: ClassVar[bool] = False
     """Whether a judge with a rubric reads the answers."""
-    rated: bool
+    rated: ClassVar[bool] = False
     """Whether verdicts are ratings from 1 to 10."""
-    words: bool
+    words: ClassVar[bool] = False
     """Whether the answer is one of a language's two words."""
-    by_checks: bool
+    by_checks: ClassVar[bool] = False
     """Whether code alone checks the answers; an item passes if all its checks do."""
-    has_labels: bool
+    has_labels: ClassVar[bool] = False
     """Whether every item has a label that its verdict must equal."""
-    fixed: tuple[str, ...]
+    fixed: ClassVar[tuple[str, ...]] = ()
     """The labels of a verdict, where they are not the grades of a rubric."""
-
-    def __new__(
-        cls,
-        name: str,
-        *,
-        heading: str,
-        outcome_words: tuple[str, str],
-        silent: str = "",
-        keys: tuple[str, ...] = (),
-        choices: str = "",
-        answered: bool = True,
-        by_rubric: bool = False,
-        rated: bool = False,
-        words: bool = False,
-        by_checks: bool = False,
-        has_labels: bool = False,
-        fixed: tuple[str, ...] = (),
-    ) -> Self:
-        """Return the kind of this name."""
-        kind = super().__new__(cls, name)
-        kind.heading = heading
-        kind.outcome_words = outcome_words
-        kind.silent = silent
-        kind.keys = keys
-        kind.choices = choices
-        kind.answered = answered
-        kind.by_rubric = by_rubric
-        kind.rated = rated
-        kind.words = words
-        kind.by_checks = by_checks
-        kind.has_labels = has_labels
-        kind.fixed = fixed
-        return kind
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the name alone: there is one object of each kind in a process."""
         return kind_of, (str(self),)
 
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
-        """Return the range of a threshold, by the name of each metric a gate can name."""
-        return gate_ranges(self, grades)
+        """Return the range of a threshold, by the name of each metric a gate can name.
+
+        ``grades`` are the labels of the rubric.
+        """
+        return {**metric_ranges(self, grades), **ANSWER_RANGES}
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether an answer with this verdict is right.
 
-        ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does. A judge's
-        verdict must be the item's label. One that says only right or not right is met by every
-        verdict on that side; without one there is nothing to miss.
+        ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does.
         """
-        if self.by_checks:
-            return verdict.grade == PASSED
-        if not self.has_labels:
-            return is_right(verdict.label, passing, pass_bar)
-        if case.label is None:
-            return not self.answered
-        if case.label == NOT_CORRECT or (
-            case.label == CORRECT and verdict.rating is not None
-        ):
-            return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
-        return verdict.label == case.label
+        return is_right(verdict.label, passing, pass_bar)
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the axes of a count table for items with these labels and results.
-
-        A judge's verdicts are counted by label: as ratings if all labels are, as right or not right
-        if a label says no more, otherwise as the grades and all other results.
-        """
-        if self.words:
-            return (YES, NO), self.fixed
-        if self.answered:
-            return (("", PREMISE) if PREMISE in labels else ("",)), self.fixed or grades
-        if NOT_CORRECT in labels:
-            return TWO_WAY, TWO_WAY
-        if labels and set(labels) <= set(RATINGS):
-            return RATINGS, RATINGS
-        square = (*grades, *sorted({*labels, *results}.difference(grades)))
-        return square, square
+        """Return the axes of a count table for items with these labels and results."""
+        return ("",), self.fixed or grades
 
     def gold_label(self, label: str | None, expected: str) -> str:
-        """Return the label under which an item is counted: its own, ``PREMISE``, or empty."""
-        if self == "graded" and expected.startswith(MARKS):
-            return PREMISE
-        return (label or "") if self.has_labels else ""
+        """Return the label under which an item is counted; empty if there is none.
+
+        ``label`` is the item's own, ``expected`` its main gold.
+        """
+        return ""
 
     def cluster_of(self, item: ItemView, field: str = "") -> Cluster:
         """Return the cluster of an item: items of one cluster are not independent.
@@ -176,28 +133,164 @@ class Kind(str):
         what items of this kind share (``shared``). Otherwise an item is its own cluster, with all
         its repeats and all copies of its question, where it has one.
         """
-        value = item.metadata.get(field or FACT)
-        if text := "" if value is None else str(value).strip():
-            return field or FACT, text
-        return self.shared(item) or (
-            item.language,
-            _plain(item.question) or item.id,
-            item.context,
-        )
+        name = field or FACT
+        value = item.metadata.get(name)
+        text = "" if value is None else str(value).strip()
+        if text:
+            return name, text
+        shared = self.shared(item)
+        if shared:
+            return shared
+        return item.language, _plain(item.question) or item.id, item.context
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return what an item of this kind may share with others, or nothing.
+        """Return what an item of this kind may share with others, or nothing."""
+        return ()
 
-        It is a hash of the passage: a model that misreads it misses all its questions. Under test a
-        judge, it is the question: a judge that misreads it misjudges all answers to it.
+
+class GradedKind(Kind):
+    """Short factual answers, graded by a rubric's labels."""
+
+    heading = "Graded"
+    outcome_words = ("correct", "incorrect")
+    silent = NOT_ATTEMPTED
+    keys = ("penalty",)
+    choices = "grade"
+    by_rubric = True
+
+    def axes(
+        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
+    ) -> Axes:
+        """Return the grades, and count questions without an answer apart."""
+        if PREMISE in labels:
+            return ("", PREMISE), grades
+        return ("",), grades
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return ``PREMISE`` for a question on a false premise, or without an answer."""
+        return PREMISE if expected.startswith(MARKS) else ""
+
+
+class RatedKind(Kind):
+    """Longer answers, rated from 1 to 10 against one expert answer."""
+
+    heading = "Rated"
+    outcome_words = ("pass", "below the bar")
+    keys = ("pass_bar",)
+    choices = "rating"
+    by_rubric = True
+    rated = True
+    fixed = RATINGS
+
+
+class YesNoKind(Kind):
+    """A passage and a question that is answered by yes or no."""
+
+    heading = "Yes/no"
+    outcome_words = ("right", "wrong")
+    silent = UNANSWERED
+    keys = ("yes", "no")
+    choices = "yes_no"
+    words = True
+    has_labels = True
+    fixed = ANSWERS
+
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether the answer is the label."""
+        return case.label is not None and verdict.label == case.label
+
+    def axes(
+        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
+    ) -> Axes:
+        """Return both labels, and the answers."""
+        return (YES, NO), ANSWERS
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return the item's label."""
+        return label or ""
+
+    def shared(self, item: ItemView) -> Cluster:
+        """Return a hash of the passage: a model that misreads it misses all its questions."""
+        if not item.context:
+            return ()
+        passage = item.context.encode("utf-8", "surrogatepass")
+        return (hashlib.sha256(passage).hexdigest(),)
+
+
+class JudgedKind(Kind):
+    """Recorded answers with a label given beforehand: the judge is what is tested.
+
+    A label is a grade, a rating in digits, or says only whether the answer is right (``TWO_WAY``).
+    """
+
+    heading = "Judges"
+    outcome_words = ("agree", "disagree")
+    answered = False
+    keys = ("floor", "floor_limit", "offline_floor", "labels", "attacks", "pass_bar")
+    has_labels = True
+
+    def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
+        """Return the ranges of its metrics alone: nothing is answered, so nothing is compared."""
+        return metric_ranges(self, grades)
+
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether the judge's verdict is the label.
+
+        A label that says only right or not right is met by every verdict on that side. CORRECT says
+        no more where the verdict is a rating. Without a label there is nothing to miss.
         """
-        if self.words and item.context:
-            return (
-                hashlib.sha256(
-                    item.context.encode("utf-8", "surrogatepass")
-                ).hexdigest(),
-            )
-        return () if self.answered else (item.language, item.question)
+        if case.label is None:
+            return True
+        label_is_right = case.label == CORRECT
+        says_only_side = case.label == NOT_CORRECT or (
+            label_is_right and verdict.rating is not None
+        )
+        if not says_only_side:
+            return verdict.label == case.label
+        return is_right(verdict.label, passing, pass_bar) == label_is_right
+
+    def axes(
+        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
+    ) -> Axes:
+        """Return the labels on both axes, so that the diagonal counts where the judge agrees.
+
+        They are right and not right if a label says no more, ratings if all labels are ratings, and
+        otherwise the grades and all other results.
+        """
+        if NOT_CORRECT in labels:
+            return TWO_WAY, TWO_WAY
+        if labels and set(labels) <= set(RATINGS):
+            return RATINGS, RATINGS
+        others = {*labels, *results}.difference(grades)
+        both = (*grades, *sorted(others))
+        return both, both
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return the item's label."""
+        return label or ""
+
+    def shared(self, item: ItemView) -> Cluster:
+        """Return the question: a judge that misreads it misjudges all answers to it."""
+        return item.language, item.question
+
+
+class CheckedKind(Kind):
+    """Answers that code checks, without a judge."""
+
+    heading = "Checked"
+    outcome_words = ("pass", "fail")
+    by_checks = True
+    fixed = CHECK_RESULTS
+
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether all checks passed."""
+        return verdict.grade == PASSED
 
 
 @lru_cache(2**15)  # records are counted many times over
@@ -206,33 +299,24 @@ def _plain(question: str) -> str:
 
 
 def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:
-    """Return whether a grade or rating is that of a right answer."""
-    return int(label) >= pass_bar if label.isdigit() else label in passing
+    """Return whether a grade, or a rating in digits, is that of a right answer."""
+    if label.isdigit():
+        return int(label) >= pass_bar
+    return label in passing
 
 
-GRADED = Kind(  # short factual answers, graded by a rubric's labels
-    "graded", heading="Graded", outcome_words=("correct", "incorrect"), silent=NOT_ATTEMPTED,
-    keys=("penalty",), choices="grade", by_rubric=True,
-)  # fmt: skip
-RATED = Kind(  # longer answers, rated from 1 to 10 against one expert answer
-    "rated", heading="Rated", outcome_words=("pass", "below the bar"), keys=("pass_bar",),
-    choices="rating", by_rubric=True, rated=True, fixed=RATINGS,
-)  # fmt: skip
-YES_NO = Kind(  # a passage and a question that is answered by yes or no
-    "yes_no", heading="Yes/no", outcome_words=("right", "wrong"), silent=UNANSWERED,
-    keys=("yes", "no"), choices="yes_no", words=True, has_labels=True, fixed=ANSWERS,
-)  # fmt: skip
-JUDGED = Kind(  # recorded answers with a label given beforehand: the judge is what is tested
-    "judged", heading="Judges", outcome_words=("agree", "disagree"), answered=False,
-    keys=("floor", "floor_limit", "offline_floor", "labels", "attacks", "pass_bar"),
-    has_labels=True,
-)  # fmt: skip
-CHECKED = Kind(  # answers that code checks, without a judge
-    "checked", heading="Checked", outcome_words=("pass", "fail"), by_checks=True,
-    fixed=CHECK_RESULTS,
-)  # fmt: skip
+GRADED = GradedKind("graded")
+RATED = RatedKind("rated")
+YES_NO = YesNoKind("yes_no")
+JUDGED = JudgedKind("judged")
+CHECKED = CheckedKind("checked")
+
 KINDS: Mapping[str, Kind] = {
-    str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED, CHECKED)
+    "graded": GRADED,
+    "rated": RATED,
+    "yes_no": YES_NO,
+    "judged": JUDGED,
+    "checked": CHECKED,
 }
 """Every kind by its name."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qagate.evaluators.core import PYTHON
-from qagate.evaluators.models.own_targets import FunctionTarget
+from qagate.evaluators.models.targets import FunctionTarget
 
 CHECK_PREFIX = "check_"
 """Begins the name of a check's metric."""

@@ -1,6 +1,12 @@
-"""Prompts and rubrics: templates of one language, read from YAML and filled in one pass.
+"""Prompts and rubrics: what a model is told to answer, and a judge to grade or rate by.
 
-Values are never searched for places: ``{target}`` in a file's or a model's text stays unchanged.
+Each is a template of one language, read from a YAML or text file. A *place* in it, such as
+``{question}``, is filled with a text of the item. All places are filled in one pass, and a text
+that was filled in is never searched for places: ``{target}`` in a file's or a model's own text
+stays as it is.
+
+A file may write its places in other common ways (``{{input}}``, ``{expected}``). They are brought
+to one form as the file is read: a *canonical* template.
 """
 
 import json
@@ -17,24 +23,33 @@ from qagate.evaluators.reading import Map, Settings, load_settings, read_text
 from qagate.evaluators.text import UNSAFE, digest, escaped, sendable
 
 RUBRICS = EVALUATORS / "rubrics"
+"""The folder of the bundled rubrics."""
+
 ANSWER_BYTES = 32_000
 """The most of an answer that a judge is shown, in bytes of UTF-8."""
 
-_SYNONYMS = {
-    "question": "question input",
-    "context": "context passage paragraph",
-    "target": "target expected answer gold",
-    "predicted_answer": "predicted_answer prediction output submission",
-    "examples": "examples",
+_WAYS_TO_WRITE = {
+    "question": ("question", "input"),
+    "context": ("context", "passage", "paragraph"),
+    "target": ("target", "expected", "answer", "gold"),
+    "predicted_answer": ("predicted_answer", "prediction", "output", "submission"),
+    "examples": ("examples",),
 }
-_NAMES = {word: name for name, words in _SYNONYMS.items() for word in words.split()}
-_NAME = "|".join(_NAMES)
+"""How templates may name each place; the first is ours."""
+
+_CANONICAL_NAMES = {
+    written: name for name, ways in _WAYS_TO_WRITE.items() for written in ways
+}
+_ANY_NAME = "|".join(_CANONICAL_NAMES)
+
+_PLACE = re.compile(rf"\{{\{{ ?({_ANY_NAME}) ?\}}\}}|\{{({_ANY_NAME})\}}")
+"""A place in two braces (group 1) or in one (group 2), as all canonical ones are."""
+
 _CHAT_TOKEN = re.compile(
     r"<|\[(?=/?(?:[A-Z]|[a-z]MASK\]"
     r"|(?i:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]))"
 )
 """What may begin a token of a chat template: every ``<``, and every ``[`` before a capital."""
-_PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
 
 
 def canonical_places(text: str) -> str:
@@ -43,17 +58,27 @@ def canonical_places(text: str) -> str:
     ``{input}``, ``{{input}}`` become ``{question}``; ``{expected}``, ``{answer}`` become
     ``{target}``; ``{output}``, ``{prediction}`` become ``{predicted_answer}``. Other braces stay.
     """
-    return _PLACE.sub(lambda match: f"{{{_NAMES[match[1] or match[2]]}}}", text)
+
+    def canonical(place: re.Match[str]) -> str:
+        written = place[1] or place[2]
+        return f"{{{_CANONICAL_NAMES[written]}}}"
+
+    return _PLACE.sub(canonical, text)
 
 
 def places(text: str) -> list[str]:
     """Return the names of a canonical template's places, in order and with repetitions."""
-    return [match[2] for match in _PLACE.finditer(text) if match[2]]
+    return [place[2] for place in _PLACE.finditer(text) if place[2]]
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Return a canonical template with each place of ``values`` filled, in one pass."""
-    return _PLACE.sub(lambda match: values.get(match[2] or "", match[0]), template)
+
+    def filled(place: re.Match[str]) -> str:
+        name = place[2] or ""
+        return values.get(name, place[0])
+
+    return _PLACE.sub(filled, template)
 
 
 def encode(value: str | list[str]) -> str:
@@ -63,74 +88,114 @@ def encode(value: str | list[str]) -> str:
     spaces but the plain one and lone surrogates are escaped. So is the start of chat templates'
     tokens such as ``<|im_end|>``, ``</s>`` and ``[INST]``, which some servers read anywhere.
     """
-    return _CHAT_TOKEN.sub(
-        escaped, UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
-    )
+    text = json.dumps(value, ensure_ascii=False)
+    text = UNSAFE.sub(escaped, text)
+    return _CHAT_TOKEN.sub(escaped, text)
 
 
 def encode_fixed(value: str) -> str:
     """Return ``encode(value)`` without places, for text that becomes part of a template."""
-    return _PLACE.sub(lambda match: match[0].replace("{", "\\u007b"), encode(value))
+    return _PLACE.sub(
+        lambda place: place[0].replace("{", "\\u007b"),
+        encode(value),
+    )
 
 
 def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
-    """Return the answer, or its first ``limit`` bytes of UTF-8 with a note of the cut."""
+    """Return the answer, or its first ``limit`` bytes of UTF-8 with a note of the cut.
+
+    It is cut between two characters, so a few bytes less may be left.
+    """
     raw = answer.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return answer
-    end = next(
-        end for end in range(limit, 0, -1) if raw[end] & 0xC0 != 0x80
-    )  # of a character
-    return f"{raw[:end].decode('utf-8', 'surrogatepass')} [... cut: {len(raw):,} bytes in all]"
+    end = limit
+    while _is_inside_character(raw[end]):
+        end -= 1
+    start = raw[:end].decode("utf-8", "surrogatepass")
+    return f"{start} [... cut: {len(raw):,} bytes in all]"
+
+
+def _is_inside_character(byte: int) -> bool:
+    """Return whether a byte of UTF-8 continues a character: its first two bits are 1 and 0."""
+    return byte & 0b1100_0000 == 0b1000_0000
 
 
 def chat_messages(system: str, user: str) -> tuple[Message, ...]:
     """Return filled texts as chat messages; a blank system text is left out."""
     question = Message(role="user", content=sendable(user))
-    own = (Message(role="system", content=sendable(system)),) if system.strip() else ()
-    return (*own, question)
+    if not system.strip():
+        return (question,)
+    return Message(role="system", content=sendable(system)), question
 
 
 Caps = Mapping[str, tuple[int, ...]]
-"""By part, in order: for each score from 0 up, the highest rating that it allows; the last 10."""
+"""The table of a rating in parts, by part, in order.
+
+A judge scores each part from 0 up. The number at that place is the highest rating that the score
+allows; the best score allows 10.
+"""
 
 BEST = 10
+"""The highest rating."""
+
 _PART_NAME = re.compile(r"(?!(?:reason|rating)\Z)[a-z][a-z_]{1,39}")
 _CAP = re.compile(r"[1-9]|10")
 
 
 def combined(caps: Caps, scores: Mapping[str, int]) -> int:
-    """Return the rating of all scores: the lowest cap, less 1 for each other part below its top."""
-    left = [levels[scores[name]] for name, levels in caps.items()]
-    faults = sum(cap < BEST for cap in left)
-    return max(1, min(left) - max(0, faults - 1))
+    """Return the rating, 1 to 10, that the scores of all parts make.
+
+    The worst part caps it, and each further part below its best score takes 1 away.
+    """
+    allowed = [ratings[scores[part]] for part, ratings in caps.items()]
+    faulty_parts = len([rating for rating in allowed if rating < BEST])
+    rating = min(allowed)
+    if faulty_parts > 1:
+        rating -= faulty_parts - 1
+    return max(1, rating)
 
 
 def read_caps(settings: Settings) -> dict[str, tuple[int, ...]]:
     """Return the table under ``parts``, empty without the key. Raises UsageError."""
-    parts, table = settings.part("parts"), {}
+    parts = settings.part("parts")
+    table = {}
     for name in parts.values:
         if not _PART_NAME.fullmatch(name):
-            what = "want a name of small letters and _, neither 'reason' nor 'rating'"
-            raise parts.problem(name, what)
-        words = parts.words(name)
-        caps = tuple(int(word) for word in words if _CAP.fullmatch(word))
-        if (
-            len(caps) < max(2, len(words))
-            or list(caps) != sorted(caps)
-            or caps[-1] != BEST
-        ):
-            what = "want a rating for each score from 0 up, none below the one before, the last 10"
-            raise parts.problem(name, f"{what}; got {', '.join(words)!r:.60}")
-        table[name] = caps
+            raise parts.problem(
+                name,
+                "want a name of small letters and _, neither 'reason' nor 'rating'",
+            )
+        table[name] = _caps_of(parts, name)
     return table
 
 
+def _caps_of(parts: Settings, name: str) -> tuple[int, ...]:
+    words = parts.words(name)
+    caps = [int(word) for word in words if _CAP.fullmatch(word)]
+    are_ratings = len(words) >= 2 and len(caps) == len(words)
+    if not are_ratings or caps != sorted(caps) or caps[-1] != BEST:
+        raise parts.problem(
+            name,
+            "want a rating for each score from 0 up, none below the one before, the last 10; "
+            f"got {', '.join(words)!r:.60}",
+        )
+    return tuple(caps)
+
+
 Protocol = Literal["tool", "letter", "json", "rate"]
+"""How a judge replies.
+
+``tool``: it calls a function with a grade. ``letter``: it writes the letter of a grade. ``json``:
+it writes JSON with a grade. ``rate``: it calls a function with a rating, or with scores of parts.
+"""
+
 CALLED: tuple[Protocol, ...] = ("tool", "rate")
 """The protocols by which the judge must call a function."""
+
 Style = Literal["graded", "rated"]
 """Whether a judge gives grades or ratings of 1 to 10."""
+
 PASS_BAR = 6
 """The lowest rating that passes by default."""
 
@@ -173,21 +238,37 @@ class Rubric(Prompt):
         return "rated" if self.protocol == "rate" else "graded"
 
 
-MOST_LABELS = 26  # each has a letter
+MOST_LABELS = 26
+"""Each label has a letter of the alphabet."""
+
 _LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
-
-
-_HEAD = ("name", "language", "version")
-_PROMPT_KEYS = (*_HEAD, "user")
-YAML_SUFFIXES = (".yaml", ".yml")
-_RATED_KEYS = ("parts", "pass_bar")
-_SLOTS = ("question", "context", "target", "predicted_answer")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
-_PROTOCOLS = "|".join(get_args(Protocol))
-_BARE = "-bare"  # after a protocol: the function has no field for a reason
+
+YAML_SUFFIXES = (".yaml", ".yml")
+
+_HEAD_KEYS = ("name", "language", "version")
+_PROMPT_KEYS = (*_HEAD_KEYS, "user")
+_RUBRIC_KEYS = (*_HEAD_KEYS, "protocol", "user")
+_RATED_KEYS = ("parts", "pass_bar")
+_OPTIONAL_RUBRIC_KEYS = (
+    "system",
+    "examples",
+    "scores",
+    "labels",
+    "passing",
+    *_RATED_KEYS,
+)
+
+_SLOTS = ("question", "context", "target", "predicted_answer")
+"""The places that each item fills anew; the system message, the same for all, has none."""
+
+_BARE = "-bare"
+"""Follows a protocol in a template's name: the judge's function has no field for a reason."""
+
+_PROTOCOL_NAMES = "|".join(get_args(Protocol))
 _TEMPLATE_NAME = re.compile(
     rf"(?P<name>.+)\.(?P<language>{_LANGUAGE.pattern})"
-    rf"(?:\.(?P<how>(?P<protocol>{_PROTOCOLS})(?:{_BARE})?))?\.txt"
+    rf"(?:\.(?P<mode>(?P<protocol>{_PROTOCOL_NAMES})(?:{_BARE})?))?\.txt"
 )
 
 
@@ -196,12 +277,7 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
 
     ``language`` is that of the slice, for a text file. Raises UsageError naming file, line and key.
     """
-    if language and path.suffix not in YAML_SUFFIXES:
-        values = {"name": path.stem, "language": language, "version": "text"}
-        settings = Settings(path, "", Map(1, {**values, "user": read_text(path)}))
-    else:
-        settings = load_settings(path)
-        settings.check_keys((*_PROMPT_KEYS, "system"), _PROMPT_KEYS)
+    settings = _prompt_settings(path, language)
     system, user = _messages(settings)
     if "question" not in places(user):
         raise settings.problem(
@@ -222,12 +298,24 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
     )
 
 
+def _prompt_settings(path: Path, language: str) -> Settings:
+    if path.suffix in YAML_SUFFIXES or not language:
+        settings = load_settings(path)
+        settings.check_keys((*_PROMPT_KEYS, "system"), _PROMPT_KEYS)
+        return settings
+    values = {
+        "name": path.stem,
+        "language": language,
+        "version": "text",
+        "user": read_text(path),
+    }
+    return Settings(path, "", Map(1, values))
+
+
 def load_rubric(path: Path) -> Rubric:
     """Return the rubric of a YAML file, its examples filled in. Raises UsageError."""
-    optional = ("system", "examples", "scores", "labels", "passing", *_RATED_KEYS)
     settings = load_settings(path)
-    required = (*_HEAD, "protocol", "user")
-    settings.check_keys((*required, *optional), required)
+    settings.check_keys((*_RUBRIC_KEYS, *_OPTIONAL_RUBRIC_KEYS), _RUBRIC_KEYS)
     protocol: Protocol = settings.one_of("protocol", get_args(Protocol))
     system, user = _messages(settings)
     _check_places(settings, system, user)
@@ -235,18 +323,18 @@ def load_rubric(path: Path) -> Rubric:
     for key in _RATED_KEYS:
         if key in settings.values and protocol != "rate":
             raise settings.problem(key, "only with protocol 'rate'; take it out")
-    if settings.values.keys() >= {"parts", "examples"}:
-        what = (
-            "an example shows a rating, and a judge of parts gives scores; take one out"
+    if "parts" in settings.values and "examples" in settings.values:
+        raise settings.problem(
+            "examples",
+            "an example shows a rating, and a judge of parts gives scores; take one out",
         )
-        raise settings.problem(key="examples", what=what)
-    rendered = {"examples": _examples(settings, protocol, labels)}
+    examples = {"examples": _examples(settings, protocol, labels)}
     head = _head(settings)
     rubric = Rubric(
         name=head.name,
         language=head.language,
-        system=fill(system, rendered),
-        user=fill(user, rendered),
+        system=fill(system, examples),
+        user=fill(user, examples),
         version=head.version,
         protocol=protocol,
         labels=labels,
@@ -264,10 +352,13 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     place of ``protocol``: ``mine.bg.txt``, ``mine.bg.tool.txt``, ``mine.bg.tool-bare.txt`` without
     a reason. Raises UsageError, also if the template declares another language or none.
     """
-    if path.suffix in YAML_SUFFIXES:
-        rubric = load_rubric(path)
-        check_language(rubric, language, f"{path}")
-        return rubric
+    is_yaml = path.suffix in YAML_SUFFIXES
+    rubric = load_rubric(path) if is_yaml else _text_template(path, protocol)
+    check_language(rubric, language, f"{path}")
+    return rubric
+
+
+def _text_template(path: Path, protocol: Protocol) -> Rubric:
     named = _TEMPLATE_NAME.fullmatch(path.name)
     if named is None:
         raise UsageError(
@@ -275,19 +366,19 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
         )
     user = canonical_places(read_text(path))
     _check_places(Settings(path, "", Map(1, {"user": user})), "", user)
-    name, code, how = named["name"], named["language"], named["how"] or ""
-    kind = f"template-{how}" if how else "template"
-    rubric = Rubric(
+    name = named["name"]
+    language = named["language"]
+    mode = named["mode"] or ""
+    kind = f"template-{mode}" if mode else "template"
+    return Rubric(
         name=name,
-        language=code,
-        protocol=cast("Protocol", named["protocol"] or protocol),
+        language=language,
         system="",
         user=user,
-        version=f"{name}.{code}@{kind}#{digest(user)[:12]}",
-        bare=how.endswith(_BARE),
+        version=f"{name}.{language}@{kind}#{digest(user)[:12]}",
+        protocol=cast("Protocol", named["protocol"] or protocol),
+        bare=mode.endswith(_BARE),
     )
-    check_language(rubric, language, f"{path}")
-    return rubric
 
 
 def check_language(prompt: Prompt, language: str, where: str) -> None:
@@ -322,76 +413,109 @@ def _head(settings: Settings) -> _Head:
 
 
 def _messages(settings: Settings) -> tuple[str, str]:
-    system = settings.text("system") if settings.values.get("system") else ""
+    """Return the canonical templates of the system and the user message."""
+    system = ""
+    if settings.values.get("system"):
+        system = settings.text("system")
     return canonical_places(system), canonical_places(settings.text("user"))
 
 
 def _check_places(settings: Settings, system: str, user: str) -> None:
-    stray = [name for name in places(system) if name in _SLOTS]
-    if stray:
-        raise settings.problem(
-            key="system", what=f"place {{{stray[0]}}} belongs into 'user'"
-        )
-    found = places(user)
-    needed = ("question", "target", "predicted_answer")
-    for name in needed[-1:] if "labels" in settings.values else needed:
-        if name not in found:
+    """Raise UsageError for a place that a rubric lacks, has twice, or has in the wrong message."""
+    for name in places(system):
+        if name in _SLOTS:
+            raise settings.problem("system", f"place {{{name}}} belongs into 'user'")
+    needed = ["question", "target", "predicted_answer"]
+    if "labels" in settings.values:  # such a rubric may judge by the answer alone
+        needed = ["predicted_answer"]
+    in_user = places(user)
+    for name in needed:
+        if name not in in_user:
             raise settings.problem(
                 "user", f"has no place {{{name}}}; put it where that text goes"
             )
-    if found.count("predicted_answer") > 1:
+    if in_user.count("predicted_answer") > 1:
         raise settings.problem(
             "user", "place {predicted_answer} stands more than once; keep one"
         )
-    if ("examples" in places(system + user)) != ("examples" in settings.values):
-        what = "the key and the place {examples} go together; one is missing"
-        raise settings.problem(key="examples", what=what)
+    shows_examples = "examples" in places(system + user)
+    if shows_examples != ("examples" in settings.values):
+        raise settings.problem(
+            "examples",
+            "the key and the place {examples} go together; one is missing",
+        )
 
 
 def _labels(
     settings: Settings, protocol: Protocol
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the grades that a rubric names, and those that pass; by default the usual ones."""
-    labels, passing = settings.words("labels"), settings.words("passing")
-    key, problem, is_own = "labels", "", "labels" in settings.values
-    if is_own and protocol == "rate":
-        problem = "want a list of grades, and no protocol 'rate'"
-    elif wrong := next((label for label in labels if not _LABEL.fullmatch(label)), ""):
-        problem = f"want words of at most 40 characters, got {wrong!r:.60}"
-    elif is_own and not 2 <= len(labels) <= MOST_LABELS:
-        problem = f"want 2 to {MOST_LABELS} labels, got {len(labels)}"
-    elif len({label.casefold() for label in labels}) < len(labels):
-        problem = "a label stands twice; keep one"
-    elif bool(passing) != is_own:
-        key, problem = (
+    labels = settings.words("labels")
+    passing = settings.words("passing")
+    has_labels = "labels" in settings.values
+    if has_labels and protocol == "rate":
+        raise settings.problem(
+            "labels", "want a list of grades, and no protocol 'rate'"
+        )
+    for label in labels:
+        if not _LABEL.fullmatch(label):
+            raise settings.problem(
+                "labels", f"want words of at most 40 characters, got {label!r:.60}"
+            )
+    if has_labels and not 2 <= len(labels) <= MOST_LABELS:
+        raise settings.problem(
+            "labels", f"want 2 to {MOST_LABELS} labels, got {len(labels)}"
+        )
+    if len({label.casefold() for label in labels}) < len(labels):
+        raise settings.problem("labels", "a label stands twice; keep one")
+    if bool(passing) != has_labels:
+        raise settings.problem(
             "passing",
             "the keys 'labels' and 'passing' go together; one is missing",
         )
-    elif wrong := next((label for label in passing if label not in labels), ""):
-        key, problem = "passing", f"want one of {', '.join(labels)}, got {wrong!r:.60}"
-    if problem:
-        raise settings.problem(key, problem)
-    return labels or GRADES, passing or (CORRECT,)
+    for label in passing:
+        if label not in labels:
+            raise settings.problem(
+                "passing", f"want one of {', '.join(labels)}, got {label!r:.60}"
+            )
+    if not has_labels:
+        return GRADES, (CORRECT,)
+    return labels, passing
+
+
+_SCORE = re.compile(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}")
+"""A number from 0 to 1 with at most six decimals."""
 
 
 def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
-    """Return the scores, 0 to 1, by grade or the letter of a grade. Raises UsageError."""
+    """Return the scores, 0 to 1, by grade; a file may name the letter of a grade.
+
+    Empty if ``holder`` has no such key. Raises UsageError.
+    """
     if key in holder.values and rubric.protocol == "rate":
         raise holder.problem(
             key, "want a mapping of grades to numbers, and no protocol 'rate'"
         )
-    given = holder.part(key).values
-    scores, found = Settings(holder.path, "", given), dict[str, float]()
-    letters = dict(zip(ascii_uppercase, rubric.labels, strict=False))
-    for name, value in given.items():
-        grade = name if name in rubric.labels else letters.get(name, "")
-        if not grade or grade in found:
-            what = "stands twice" if grade else "not a grade"
-            raise scores.problem(name, f"{what}; known: {', '.join(rubric.labels)}")
-        if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", str(value), re.ASCII):
-            raise scores.problem(name, f"want a number from 0 to 1, got {str(value)!r}")
-        found[grade] = float(str(value))
-    return found
+    entries = Settings(holder.path, "", holder.part(key).values)
+    grades = dict(zip(ascii_uppercase, rubric.labels, strict=False))
+    grades |= {label: label for label in rubric.labels}
+    scores: dict[str, float] = {}
+    for name, value in entries.values.items():
+        grade = grades.get(name)
+        if grade is None:
+            raise entries.problem(
+                name, f"not a grade; known: {', '.join(rubric.labels)}"
+            )
+        if grade in scores:
+            raise entries.problem(
+                name, f"stands twice; known: {', '.join(rubric.labels)}"
+            )
+        if not _SCORE.fullmatch(str(value)):
+            raise entries.problem(
+                name, f"want a number from 0 to 1, got {str(value)!r}"
+            )
+        scores[grade] = float(str(value))
+    return scores
 
 
 def described(rubric: Rubric, function: str) -> Rubric:
@@ -402,24 +526,43 @@ def described(rubric: Rubric, function: str) -> Rubric:
 
 def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> str:
     """Return the worked examples: the slots as a judge sees them, then the expected reply."""
-    key = "rating" if protocol == "rate" else "grade"
-    allowed = (
-        [str(rating) for rating in range(1, 11)] if protocol == "rate" else list(labels)
-    )
-    needed = ("question", "target", "predicted_answer", key)
+    verdict_key = "rating" if protocol == "rate" else "grade"
+    needed = ("question", "target", "predicted_answer", verdict_key)
     examples = []
     for example in settings.parts("examples"):
         example.check_keys((*needed, "why", "context"), needed)
-        verdict = example.one_of(key, allowed)
-        slots = [name for name in _SLOTS if name in example.values]
-        values = ", ".join(
-            f'"{name}": {encode_fixed(example.text(name))}' for name in slots
-        )
-        why = encode_fixed(example.text("why") if example.values.get("why") else "")
-        reply = f'{{"reason": {why}, "grade": "{verdict}"}}'
-        if protocol in ("letter", "rate"):
-            letter = ascii_uppercase[allowed.index(verdict)]
-            last = f'{{"rating": {verdict}}}' if protocol == "rate" else letter
-            reply = "\n".join(filter(None, (why[1:-1], last)))
-        examples.append(f"{{{values}}}\n{reply}")
+        reply = _example_reply(example, protocol, labels)
+        examples.append(f"{_example_slots(example)}\n{reply}")
     return "\n\n".join(examples)
+
+
+def _example_slots(example: Settings) -> str:
+    fields = [
+        f'"{slot}": {encode_fixed(example.text(slot))}'
+        for slot in _SLOTS
+        if slot in example.values
+    ]
+    return f"{{{', '.join(fields)}}}"
+
+
+def _example_reply(example: Settings, protocol: Protocol, labels: Sequence[str]) -> str:
+    """Return what a judge should reply to an example, in the form of its protocol."""
+    why = ""
+    if example.values.get("why"):
+        why = example.text("why")
+    reason = encode_fixed(why)
+    if protocol == "rate":
+        rating = example.one_of("rating", [str(rating) for rating in range(1, 11)])
+        return _below_reason(reason, f'{{"rating": {rating}}}')
+    grade = example.one_of("grade", labels)
+    if protocol == "letter":
+        return _below_reason(reason, ascii_uppercase[labels.index(grade)])
+    return f'{{"reason": {reason}, "grade": "{grade}"}}'
+
+
+def _below_reason(reason: str, verdict: str) -> str:
+    """Return a verdict on a line of its own, below the reason, which is JSON, if there is one."""
+    unquoted = reason[1:-1]
+    if not unquoted:
+        return verdict
+    return f"{unquoted}\n{verdict}"

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.output import aligned_table
-from qagate.evaluators.statistics.count_table import (
-    CountTable,
+from qagate.evaluators.statistics.count_table import CountTable
+from qagate.evaluators.statistics.intervals import Z95, Estimate
+from qagate.evaluators.statistics.metrics import YOUDEN
+from qagate.evaluators.statistics.separation import (
     Separation,
     class_rates,
     youden_interval,
 )
-from qagate.evaluators.statistics.intervals import Z95, Estimate
-from qagate.evaluators.statistics.metrics import YOUDEN
 from qagate.reports.judge.judging import expected_scale
 from qagate.reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show

@@ -14,12 +14,9 @@ import numpy as np
 
 from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.output import aligned_table
-from qagate.evaluators.statistics.count_table import (
-    CountTable,
-    class_rates,
-    youden_interval,
-)
+from qagate.evaluators.statistics.count_table import CountTable
 from qagate.evaluators.statistics.intervals import corrected_rate
+from qagate.evaluators.statistics.separation import class_rates, youden_interval
 from tests.benchmarks.common import SEED, Array, percent, show
 
 NAMES = (CORRECT, INCORRECT)

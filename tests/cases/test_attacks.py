@@ -11,7 +11,7 @@ import pytest
 
 from qagate.cases.config import load_dataset
 from qagate.cases.loading import load_cases
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import Case
 from qagate.evaluators.kinds import NOT_CORRECT
 from tests.support.projects import QUIETLY

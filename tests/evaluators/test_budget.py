@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.extras.panel.ensemble import CascadeJudge, PanelJudge
+from qagate.evaluators.extras.panel.cascade import CascadeJudge
+from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from qagate.evaluators.judges.single import RubricJudge, spared
 from qagate.evaluators.ledger import Ledger
@@ -60,7 +61,7 @@ def budget(
     prices = Prices(input=input_price, output=output_price)
     return Budget(
         limit,
-        {"m": (one, Pricing(steps=(PriceTier(above=0, prices=prices),), source="t"))},
+        {"m": (one, Pricing(tiers=(PriceTier(above=0, prices=prices),), source="t"))},
     )
 
 
@@ -272,7 +273,7 @@ def test_prices_by_name_address_and_length() -> None:
     assert cost_of({"m": pricing_of(groq, DAY)}, "m", reply) == pytest.approx(0.13)
     google = priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com")
     found = some(pricing_of(google, DAY))
-    assert [step.above for step in found.steps] == [0, 200_000]
+    assert [tier.above for tier in found.tiers] == [0, 200_000]
     assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
 
 
@@ -305,16 +306,18 @@ def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
     found = some(pricing_of(priced(text), DAY))
     plain = found.cost(1000, 10)
     read = some(
-        found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
+        found.of_reply(
+            core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800)
+        )
     )
     written = some(
-        found.of(
+        found.of_reply(
             core.Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800)
         )
     )
     assert read < plain <= written <= found.most(1000, 10)
     assert (
-        found.of(core.Reply(text="x", input_tokens=9)) is None
+        found.of_reply(core.Reply(text="x", input_tokens=9)) is None
     )  # a count that is not known
     assert read == pytest.approx(found.cost(200, 10) + found.cost(800, 0, read=800))
 
@@ -340,7 +343,7 @@ def test_the_most_is_never_less_than_the_cost(
     low, low_out, high, high_out, read, write = prices
     below = Prices(input=low, output=low_out, cache_read=read, cache_write=write)
     beyond = PriceTier(above=start, prices=Prices(input=high, output=high_out))
-    tariff = Pricing(steps=(PriceTier(above=0, prices=below), beyond), source="test")
+    tariff = Pricing(tiers=(PriceTier(above=0, prices=below), beyond), source="test")
     used = int(at_most * share)
     most = tariff.most(at_most, tokens) + 1e-12
     assert tariff.cost(used, tokens) <= most
@@ -355,10 +358,10 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
     ):  # with a batch price, and without
         pricing = some(pricing_of(parse(text, {}), date(2026, 11, 1)))
         half = pricing.cost(1000, 1000) / 2
-        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(half)
+        assert pricing.of_calls(batch=True).cost(1000, 1000) == pytest.approx(half)
         reply = core.Reply(input_tokens=1000, output_tokens=1000)
-        assert pricing.of(replace(reply, batch=True)) == pytest.approx(
-            some(pricing.of(reply)) / 2
+        assert pricing.of_reply(replace(reply, batch=True)) == pytest.approx(
+            some(pricing.of_reply(reply)) / 2
         )
     # The user's own share wins, over prices given with it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
@@ -366,7 +369,7 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
             parse("openai:gpt-4.1", {}), batch=BatchLimits(price=0.25), prices=prices
         )
         pricing = some(pricing_of(named, date(2026, 11, 1)))
-        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
+        assert pricing.of_calls(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
 
 
 def model(spec: str) -> Scripted:
@@ -430,7 +433,7 @@ def test_calls_add_up() -> None:
     """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
     spec: Spec = parse("openai:m", {})
     tariff = Pricing(
-        steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t"
+        tiers=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t"
     )
     (call, _) = ahead(choice("m"))
     kept = Call(spec="m", request=call.request, kept=True)
@@ -449,7 +452,7 @@ def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
     rubric is kept by nobody, and calls without one have nothing in common."""
     spec = parse("anthropic:m", {})
     prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
-    tariff = Pricing(steps=(PriceTier(above=0, prices=prices),), source="t")
+    tariff = Pricing(tiers=(PriceTier(above=0, prices=prices),), source="t")
     calls = ahead(choice("m", "Correct is what is so. " * 500), recorded="Пловдив") * 11
     total = make_forecast(calls, {"m": spec}, {"m": tariff}, set())
     assert 0.15 < some(total.cached) / some(total.cost) < 0.25

@@ -329,10 +329,12 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
     assert steps == ["forked"]
 
 
-def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
+def test_what_cannot_be_read_ends_the_engine(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
     """A word that this side does not know kills the process; no test waits for it."""
     running = processes.EngineProcess(Made(tmp_path, good(), board=False).job())
-    running._received = {}
+    monkeypatch.setattr(running, "_take_in", Mock(side_effect=AttributeError))
     running.start()
     assert "died" in running.arrivals.wait("k0").message
     running.stop()
@@ -385,7 +387,7 @@ def test_an_engine_that_loads_for_long_is_alive(
     """On a busy machine; nor is one silent that was stopped together with its run, by Ctrl-Z."""
     monkeypatch.setattr(engine, "BEAT_SECONDS", 0.05)
     monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 2.0)
-    monkeypatch.setattr(processes, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(processes, "PATIENCE_SECONDS", 2.0)
     made = Made(tmp_path, good())
     running = kind(replace(made.job(), prepare=partial(time.sleep, 3.0)))
     running.start()
@@ -393,7 +395,7 @@ def test_an_engine_that_loads_for_long_is_alive(
     assert running.arrivals.wait("k0").state == "passed"
     stopped = processes.EngineProcess(made.job())
     stopped._connection = Mock(poll=Mock(side_effect=[False, True]))
-    assert stopped._hears()
+    assert stopped._wait_for_notice()
 
 
 @pytest.mark.parametrize("dies", [True, False])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
 from qagate.evaluators.extras.postgres import postgres
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply, reply_store, sqlite

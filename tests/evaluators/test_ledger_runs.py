@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from tests.support.fixtures import Captured
 from tests.support.killing import Chain, chain
 from tests.support.projects import new_project

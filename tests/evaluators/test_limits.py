@@ -18,7 +18,7 @@ from qagate.evaluators.runtime.caller import (
 from qagate.evaluators.runtime.limits import TokenLimit
 from qagate.evaluators.runtime.server import (
     FIRST_RATE,
-    NEVER_ANSWERED_S,
+    NEVER_ANSWERED_SECONDS,
     PAUSE_SPREAD,
     ServerState,
 )
@@ -52,7 +52,7 @@ def test_a_host_that_never_answered_is_given_up_sooner(kind: str) -> None:
     """One that has failed from the first call on has a minute and a half, not an item's time."""
     ended = asked(Server(refuse=Down(begin=0, end=1e9, kind=kind)), 500)
     assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
-    assert NEVER_ANSWERED_S <= ended.seconds <= NEVER_ANSWERED_S + 15
+    assert NEVER_ANSWERED_SECONDS <= ended.seconds <= NEVER_ANSWERED_SECONDS + 15
     assert "host has given no reply for" in ended.sender.stops[kind]
 
 
@@ -506,16 +506,16 @@ def test_a_host_says_what_it_waits_for() -> None:
     """Paused, overloaded, slowed down or nothing; 0 to 20 % are added to a pause, as drawn."""
     for draw in (0.0, 0.5, 1.0):
         host = ServerState("host", 16, partial(float, draw), give_up_after=900)
-        host.start(0)
-        host.end(core.TransientError("rate_limit", "later", 10.0), 0, 1, None)
-        assert host.wait(1) == pytest.approx(10 * (1 + PAUSE_SPREAD * draw))
+        host.note_start(0)
+        host.note_end(core.TransientError("rate_limit", "later", 10.0), 0, 1, None)
+        assert host.hold_back(1) == pytest.approx(10 * (1 + PAUSE_SPREAD * draw))
     host = ServerState("api.example", 16, lambda: 0.0, give_up_after=900)
     assert host.describe(0) == ""
-    host.start(0)
-    host.end(core.TransientError("rate_limit", "later", 12.0), 0, 0, None)
+    host.note_start(0)
+    host.note_end(core.TransientError("rate_limit", "later", 12.0), 0, 0, None)
     assert host.describe(0) == "api.example paused 12 s"
     assert host.describe(20) == f"api.example at {FIRST_RATE:.1f} calls/s"
     for at in range(20, 30):
-        host.start(at)
-        host.end(core.TransientError("overloaded", "busy"), at, at, None)
+        host.note_start(at)
+        host.note_end(core.TransientError("overloaded", "busy"), at, at, None)
     assert host.describe(40) == "api.example overloaded for 40 s, probing"

@@ -20,16 +20,12 @@ from multidict import CIMultiDict
 
 from qagate.evaluators import core
 from qagate.evaluators.models import connect
-from qagate.evaluators.models.api import MAX_BODY, open_endpoint
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.failures import (
-    MAX_RESET_S,
-    message_of,
-    reset_after,
-    retry_after,
-)
-from qagate.evaluators.models.own_targets import PLACES, check_path, places
+from qagate.evaluators.models.endpoint import MAX_BODY_BYTES, open_endpoint
+from qagate.evaluators.models.failures import message_of
 from qagate.evaluators.models.spec import Spec, build, parse, require_key
+from qagate.evaluators.models.targets import PLACES, check_path, places
+from qagate.evaluators.models.waits import MAX_RESET_SECONDS, reset_after, retry_after
 from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.loopback import Answer, Loopback, Seen, loopback
@@ -454,7 +450,7 @@ def test_an_endless_body_is_cut(provider: str, status: int, answer: Answer) -> N
 def test_the_cap_to_the_byte(over: int, text: str | None) -> None:
     """A body of exactly the cap is read; one byte more is a bad body."""
     body = good("openai")
-    answer = Answer(body=b" " * (MAX_BODY - len(body) + over) + body)
+    answer = Answer(body=b" " * (MAX_BODY_BYTES - len(body) + over) + body)
     if text is None:
         assert failure("openai", answer).kind == "bad_body"
     else:
@@ -493,7 +489,7 @@ def test_no_header_breaks_its_reading(value: str) -> None:
     assert retry_after({"retry-after": "9" * 400}) is None
     for name in (REQUESTS, ANTHROPIC):
         seconds = reset_after({name: value})
-        assert seconds is None or 0 <= seconds <= MAX_RESET_S
+        assert seconds is None or 0 <= seconds <= MAX_RESET_SECONDS
 
 
 @tabled("content", "said")

@@ -15,16 +15,15 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
-from qagate.evaluators.statistics import agreement, count_table, intervals
+from qagate.evaluators.statistics import agreement, count_table, intervals, separation
 from qagate.evaluators.statistics.count_table import (
     RATINGS,
     CountTable,
     class_interval,
-    macro_f1,
     mean_interval,
-    mean_rating,
 )
 from qagate.evaluators.statistics.metrics import ANSWERS
+from qagate.evaluators.statistics.ratios import macro_f1, mean_rating
 from tests.benchmarks.common import SEED
 from tests.benchmarks.judge_rates import Situation, held
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
@@ -369,7 +368,7 @@ def one_by_one(whole: CountTable, size: int = 1) -> tuple[CountTable, np.ndarray
 
 
 def interval_of(whole: CountTable, size: int = 1) -> tuple[float, float]:
-    return some(count_table.youden_interval(*one_by_one(whole, size), RIGHT))
+    return some(separation.youden_interval(*one_by_one(whole, size), RIGHT))
 
 
 def test_j_is_sensitivity_and_specificity_less_one() -> None:
@@ -381,15 +380,15 @@ def test_j_is_sensitivity_and_specificity_less_one() -> None:
         (NOT_ATTEMPTED, NOT_ATTEMPTED, 10),
         (INCORRECT, CORRECT, 4),
     )
-    top, bottom = count_table.youden_parts(whole, RIGHT)
+    top, bottom = separation.youden_parts(whole, RIGHT)
     assert top / bottom == pytest.approx(0.9 + 0.8 - 1)
-    top, bottom = count_table.youden_parts(whole, (INCORRECT,))
+    top, bottom = separation.youden_parts(whole, (INCORRECT,))
     assert top / bottom == pytest.approx(0 + 1 - 1)  # no INCORRECT answer is called so
     # All labels alike: undefined, without rates and without an interval.
     whole = judged((9, 10), (0, 0))
-    assert count_table.youden_parts(whole, RIGHT)[1] == 0
-    assert count_table.youden_interval(*one_by_one(whole), RIGHT) is None
-    assert count_table.class_rates(*one_by_one(whole), RIGHT) == ()
+    assert separation.youden_parts(whole, RIGHT)[1] == 0
+    assert separation.youden_interval(*one_by_one(whole), RIGHT) is None
+    assert separation.class_rates(*one_by_one(whole), RIGHT) == ()
 
 
 @given(hits, hits)
@@ -418,7 +417,7 @@ def test_the_interval_of_j() -> None:
     whole = judged((24, 30), (20, 30))
     (low, high), (lower, higher) = interval_of(whole), interval_of(whole, 3)
     assert low - 0.02 < lower < low < high < higher < high + 0.02
-    (right, wrong) = count_table.class_rates(*one_by_one(whole, 3), RIGHT)
+    (right, wrong) = separation.class_rates(*one_by_one(whole, 3), RIGHT)
     assert (right.hits, right.trials, wrong.hits, wrong.trials) == (72, 90, 60, 90)
     assert right.size == pytest.approx(29)
     assert right.independent == pytest.approx((0.8 * 29, 29))
@@ -426,9 +425,7 @@ def test_the_interval_of_j() -> None:
     both[0, 0, 0] = both[0, 1, 1] = 1
     both[1, 0, 1] = both[1, 1, 0] = 1
     clusters = CountTable(counts=both, golds=GRADES, outcomes=GRADES)
-    together = some(
-        count_table.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
-    )
+    together = some(separation.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT))
     assert together[0] < interval_of(judged((40, 50), (40, 50)))[0] - 0.03
 
 
@@ -438,27 +435,27 @@ def test_pooling_and_correcting_with_j() -> None:
         intervals.Estimate.of(value, (value - 0.1, value + 0.1), 50)
         for value in (0.9, 0.6)
     )
-    found = count_table.weighted_mean([(good, 2.0), (poor, 1.0)])
+    found = separation.weighted_mean([(good, 2.0), (poor, 1.0)])
     assert found.value == pytest.approx(0.8)
     assert found.n == 100
     assert found.interval == pytest.approx(
         (0.8 - math.sqrt(5) / 30, 0.8 + math.sqrt(5) / 30)
     )
-    assert count_table.weighted_mean([(good, 1.0)]) == good
-    assert count_table.weighted_mean([]).value is None
+    assert separation.weighted_mean([(good, 1.0)]) == good
+    assert separation.weighted_mean([]).value is None
     gain = estimate(0.8, 0.5, 0.9)
-    found = count_table.corrected_difference(estimate(-0.02, -0.05, 0.01), gain)
+    found = separation.corrected_difference(estimate(-0.02, -0.05, 0.01), gain)
     assert found.value == pytest.approx(-0.025)
     assert found.interval == pytest.approx((-0.1, 0.02))
-    worse = count_table.corrected_difference(estimate(-0.18, -0.36, -0.09), gain)
+    worse = separation.corrected_difference(estimate(-0.18, -0.36, -0.09), gain)
     assert worse.interval == pytest.approx((-0.72, -0.1))
-    better = count_table.corrected_difference(estimate(0.5, 0.45, 0.6), gain)
+    better = separation.corrected_difference(estimate(0.5, 0.45, 0.6), gain)
     assert better.interval == pytest.approx((0.5, 1.0))
     # Where J may be 0 the truth may be anything.
     gains = [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)]
     for gain in (*gains, *(replace(one, value=None) for one in gains)):
         assert (
-            count_table.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value
+            separation.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value
             is None
         )
 

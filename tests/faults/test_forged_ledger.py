@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum

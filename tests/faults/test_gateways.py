@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from qagate.command import main
 from qagate.evaluators.core import Outcome
 from qagate.evaluators.models import connect
 from qagate.evaluators.runtime import server as runtime_server
 from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.text import PLACEHOLDER, Key
-from qagate.reports.__main__ import main
 from tests.support.engine_bench import Bench, prompted
 from tests.support.fixtures import Patch
 from tests.support.loopback import (
@@ -408,14 +408,14 @@ def test_wrong_key(
 
 def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: Patch) -> None:
     """The line says which host, and that it could not be reached."""
-    monkeypatch.setattr(runtime_server, "NEVER_REACHED_S", 0.5)
+    monkeypatch.setattr(runtime_server, "NEVER_REACHED_SECONDS", 0.5)
     result = capitals.run_in_process(*options("http://127.0.0.1:9"), "qa")
     check_end(capitals, result, "127.0.0.1:9 could not be reached for")
 
 
 def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: Patch) -> None:
     """A server whose every reply is HTTP 500 from the first call on is not waited for long."""
-    monkeypatch.setattr(runtime_server, "NEVER_ANSWERED_S", 1.0)
+    monkeypatch.setattr(runtime_server, "NEVER_ANSWERED_SECONDS", 1.0)
     with loopback(handler=refusing(500, "upstream is dead")) as server:
         result = capitals.run_in_process(*options(server.url), "qa")
     check_end(capitals, result, "upstream is dead")

@@ -13,23 +13,19 @@ from typing import Any
 
 import pytest
 
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.config import load_dataset, load_gates
 from qagate.cases.extras.check.item_checks import LOOKED_AT, read_subject
-from qagate.cases.extras.review.reviews import (
-    check_rows,
-    load_adjudications,
-    load_issued,
-    read_rows,
-)
+from qagate.cases.extras.review.reviews import check_rows, load_issued, read_rows
 from qagate.cases.extras.review.sheet import load_criteria
 from qagate.cases.loading import load_cases
 from qagate.cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
+from qagate.command import main
 from qagate.evaluators.core import Ask, Case, UsageError, Verdict
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.rubric import load_prompt, load_rubric
 from qagate.evaluators.runtime.engine import Task
 from qagate.evaluators.text import MAX_ANSWER_BYTES, harmless, travelling
-from qagate.reports.__main__ import main
 from qagate.reports.extras.sequential.human_review import load_ratings
 from tests.support.declaring import made
 from tests.support.engine_bench import Bench

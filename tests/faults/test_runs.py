@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.command_line import Command, Program
+from qagate import command
 from qagate.evaluators.core import QAError, TransientError, UsageError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import parse
@@ -274,13 +274,11 @@ def test_command_codes(
 ) -> None:
     """One line; a full disk under `reports merge` is no FAIL of a gate (R12)."""
 
-    def fail(self: Command, words: object) -> int:
+    def fail(words: object) -> int:
         raise error
 
-    monkeypatch.setattr(Command, "run", fail)
-    assert (
-        Program(what="", commands={"do": Command("", "")}, note="").run(["do"]) == code
-    )
+    monkeypatch.setattr(command, "load", lambda target: fail)
+    assert command.main(["list"]) == code
     assert capsys.readouterr().err.count("\n") == 1
 
 

@@ -29,7 +29,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.deepeval.metric import read_text
 from qagate.evaluators.extras.lexical.judge import LexicalJudge, grade
-from qagate.evaluators.judges.single import rate
+from qagate.evaluators.extras.lexical.overlap import rate
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime import engine

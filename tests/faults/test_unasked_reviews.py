@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from qagate.cases.adjudication_files import save_adjudications
 from qagate.cases.dataset import Threshold
-from qagate.cases.extras.review.reviews import save_adjudications
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.kinds import kind_of
-from qagate.reports.__main__ import main
 from qagate.reports.extras.sequential.human_review import Pick, issue_picks, pick
 from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.command_line import VALUED
 from qagate.evaluators.core import UsageError, parse_judges
 from qagate.evaluators.models.catalogue import DEFAULT_PATH
 from qagate.evaluators.runtime.process import EngineProcess
+from qagate.reports.commands.run import VALUED
 from qagate.reports.plugin import start_early, worker
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.option_table import NAMES

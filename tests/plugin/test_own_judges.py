@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.reports.__main__ import main
+from qagate.command import main
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen, loopback, reply
 from tests.support.projects import BAR, MODES, MODULE, Project, graded

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.reports.__main__ import main
+from qagate.command import main
 from qagate.reports.render import console
 from qagate.reports.render.writer import write
 from qagate.reports.run.report_folder import NO_VERDICT, keep_decided, previous

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from qagate.reports.__main__ import main
+from qagate.command import main
 from tests.support.fixtures import Patch
 from tests.support.projects import (
     BAR,

@@ -10,7 +10,7 @@ from qagate.cases.config import load_dataset
 from qagate.cases.extras.new.command import main as new
 from qagate.cases.loading import load_cases
 from qagate.cases.plan import BUNDLED_LABELS
-from qagate.reports.__main__ import main
+from qagate.command import main
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
@@ -84,7 +84,7 @@ def test_a_cascade_asks(
     """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
-        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDIT", 0.0)
+        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDITED_SHARE", 0.0)
         assert capitals.run_in_process("-n", workers, *judge, "qa").ret == 0
         assert server.count == 4
         grades = [record["grade"] for record in capitals.records()]
@@ -93,7 +93,7 @@ def test_a_cascade_asks(
             "rules settled 4 of 8 verdicts (50%); none of them was audited"
             in capitals.notes()
         )
-        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDIT", 1.0)
+        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDITED_SHARE", 1.0)
         again = capitals.run_in_process("-n", workers, *judge, "-v", "qa")
     assert again.ret == 0
     assert server.count == 4 + 4

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.reports.extras.odds import odds
 from qagate.reports.extras.odds.odds import DISCORDANCES, known_discordance

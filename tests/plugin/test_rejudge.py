@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from qagate import command
-from qagate.cases.extras.review.reviews import save_adjudications
+from qagate.cases.adjudication_files import save_adjudications
 from qagate.evaluators.adjudications import Adjudication, answer_digest
 from qagate.reports.extras.sequential.human_review import pick
 from qagate.reports.run.run_json import load_report

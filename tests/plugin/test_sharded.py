@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from qagate.cases.dataset import Shards
+from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
-from qagate.reports.__main__ import main
 from qagate.reports.extras.ray import on_ray
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible

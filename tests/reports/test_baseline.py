@@ -10,17 +10,17 @@ import pytest
 
 from qagate.cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
 from qagate.cases.plan import draw_order
+from qagate.command import main
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import Estimate, unseen_share
-from qagate.reports.__main__ import main
+from qagate.evaluators.statistics.separation import Separation
 from qagate.reports.compare.pairs import PairedSlice, pair_records
-from qagate.reports.extras.merge.recount import rebuilt
 from qagate.reports.gates.change import change_gates
 from qagate.reports.render.console import gate_lines
 from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, Report, Role
+from qagate.reports.verdict.rebuild import rebuilt
 from tests.support.figures import some
 from tests.support.fixtures import Captured
 from tests.support.made_records import make_dataset, make_slice

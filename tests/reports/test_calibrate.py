@@ -13,8 +13,7 @@ from qagate.cases.config import load_dataset
 from qagate.cases.extras.download.command import main as download
 from qagate.cases.extras.download.public_files import DATA_FOLDER, DownloadError
 from qagate.cases.loading import load_cases
-from qagate.evaluators.__main__ import main
-from qagate.evaluators.__main__ import main as evaluators
+from qagate.command import main
 from qagate.evaluators.core import Case
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.kinds import NOT_CORRECT
@@ -191,7 +190,7 @@ def test_a_mistake_is_one_line_and_exit_4(
     """Nothing is asked, nothing is printed but what is wrong."""
     write("l.jsonl", MIXED)
     write("bits.jsonl", [rated(1, 0, 1), rated(2, 1, 1)])
-    assert evaluators(["calibrate", *words]) == 4
+    assert main(["calibrate", *words]) == 4
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err

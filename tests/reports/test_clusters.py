@@ -30,13 +30,14 @@ from qagate.reports.compare.pairs import (
     paired_difference,
     passes,
 )
-from qagate.reports.extras.merge.recount import merged, rebuilt, regated
+from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import panels
 from qagate.reports.metrics.summary import extra_estimates, summarise
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import dump_datasets, load_datasets
+from qagate.reports.verdict.rebuild import rebuilt, regated
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import (

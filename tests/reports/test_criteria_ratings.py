@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qagate.cases.extras.review.reviews import load_adjudications
+from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.extras.review.sheet import load_criteria
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudications, answer_digest
 from qagate.evaluators.core import State, UsageError
-from qagate.reports.__main__ import main
 from qagate.reports.extras.sequential.human_review import (
     Rating,
     load_ratings,

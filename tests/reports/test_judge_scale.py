@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from qagate.cases.dataset import EvidenceRule, Fail, Threshold
 from qagate.evaluators.core import CORRECT, INCORRECT, State
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.count_table import ClassRate, Separation
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.evaluators.statistics.separation import ClassRate, Separation
 from qagate.reports.compare.pairs import PairedSlice, pair_records
-from qagate.reports.extras.merge.recount import rebuilt
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import JudgeScale, judge_scale
 from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.run_json import load_report
+from qagate.reports.verdict.rebuild import rebuilt
 from tests.benchmarks.judge_error import is_shown_within
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import Reply
 from qagate.evaluators.ledger import Ledger, PaidReply
 from qagate.evaluators.ledger.rows import StoreError

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from qagate.cases.dataset import Threshold
-from qagate.evaluators.command_line import PROGRAMS
+from qagate.command import main
 from qagate.evaluators.core import UsageError
-from qagate.reports.__main__ import main
 from qagate.reports.run.baselines import BASELINES, find_run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
@@ -77,8 +76,7 @@ def test_wrong_words_are_one_line_and_exit_4(
 ) -> None:
     """Of every command: what is wrong and what to give, never a traceback."""
     monkeypatch.chdir(place)
-    programs = {name: one for one in PROGRAMS.values() for name in one.commands}
-    assert programs.get("".join(words[:1]), PROGRAMS["reports"]).run(words) == 4
+    assert main(words) == 4
     found = capsys.readouterr()
     assert message in found.err
     assert (found.err.count("\n"), found.out) == (1, "")

@@ -19,8 +19,9 @@ from qagate.evaluators.core import (
     YES,
     QAError,
 )
+from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.intervals import Estimate, wilson
-from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
+from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import SliceSummary
@@ -197,7 +198,7 @@ def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     }
     used = set() if kind == "judged" else set(USAGE)
     named = set(METRICS[kind]) - {"majority_baseline"}
-    assert set(gate_ranges(kind)) - {DROP, RISE} == named | used
+    assert set(kind_of(kind).ranges()) - {DROP, RISE} == named | used
 
 
 def test_perfect_figures_have_intervals() -> None:

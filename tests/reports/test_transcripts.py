@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.__main__ import main as evaluators_main
+from qagate.command import main
 from qagate.evaluators.core import (
     LedgerPlace,
     Message,
@@ -22,7 +22,6 @@ from qagate.evaluators.core import (
 from qagate.evaluators.ledger import Ledger, PaidReply
 from qagate.evaluators.ledger.rows import VARIABLE
 from qagate.evaluators.text import REQUEST, TEXT, documents_of, request_key
-from qagate.reports.__main__ import main
 from qagate.reports.render import html, words
 from qagate.reports.render.html import sent_block, shower
 from qagate.reports.render.writer import write
@@ -143,7 +142,7 @@ def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
     fill(path, ["old " * 400, "new"])
     change(path, "UPDATE calls SET at = 0.0 WHERE reply LIKE '%old%'")
     prune = ("ledger", "prune", "--older-than", "90d", "--yes", "--ledger", str(path))
-    assert evaluators_main(prune) == 0
+    assert main(prune) == 0
     with Ledger(path, read_only=True) as ledger:
         assert list(ledger.documents(REQUEST)) == [asked("new")[0]]
         texts = list(ledger.documents(TEXT).values())
@@ -237,7 +236,7 @@ def test_every_flipped_byte_of_a_file_gives_what_was_kept_or_nothing(
         if at % 32 == 0:
             with Ledger(path) as ledger:
                 assert ledger.get(keys_of(records)[0]) in (None, right[0])
-            assert evaluators_main(["ledger", "stats", "--ledger", str(path)]) == 0
+            assert main(["ledger", "stats", "--ledger", str(path)]) == 0
 
 
 LOOKS = {"calls": "key, spec, reply, checksum", "documents": "kind, key, text"}

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from qagate.cases.__main__ import main
+from qagate.command import main
 from tests.support.building import models, pages, rows, write_dump, write_news
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.reviewing import Fill, filled_in, sheet_rows

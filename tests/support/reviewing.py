@@ -7,15 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qagate.cases.extras.review.reviews import (
-    Review,
-    check_rows,
-    load_adjudications,
-    read_rows,
-)
+from qagate.cases.adjudication_files import load_adjudications
+from qagate.cases.extras.review.reviews import Review, check_rows, read_rows
 from qagate.cases.extras.review.sheet import Sheet, SheetItem, verdict_question
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
-from qagate.reports.__main__ import main
 
 Row = dict[str, str]
 Fill = Callable[[int, Row], Row]

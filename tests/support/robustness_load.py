@@ -18,7 +18,7 @@ from qagate.evaluators.kinds import kind_of  # noqa: E402
 from qagate.evaluators.models import catalogue, spec  # noqa: E402
 from qagate.evaluators.reading import Map, Settings, load_settings  # noqa: E402
 from qagate.evaluators.rubric import RUBRICS  # noqa: E402
-from qagate.evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
+from qagate.evaluators.statistics.metrics import METRICS  # noqa: E402
 from qagate.evaluators.text import hint, shown  # noqa: E402
 from tests.support.tables import kept  # noqa: E402
 
@@ -179,7 +179,7 @@ MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
     "api_key_env": _variable,
 }
 RANGES = {
-    name: limits for kind in METRICS for name, limits in gate_ranges(kind).items()
+    name: limits for kind in METRICS for name, limits in kind_of(kind).ranges().items()
 }
 TIMES = kept(__file__, "times")
 NUMBERS = kept(__file__, "numbers")

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
+from qagate.evaluators import doors
 from qagate.evaluators.core import (
     GRADES,
     LEXICAL,
@@ -16,7 +17,6 @@ from qagate.evaluators.core import (
     PanelSpec,
     UsageError,
 )
-from qagate.evaluators.extras.panel.ensemble import AUDIT, CascadeJudge, PanelJudge
 from qagate.evaluators.judges import single
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.models import connect
@@ -24,6 +24,9 @@ from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.spec import Spec, check_judge, parse
 from qagate.evaluators.rubric import RUBRICS, Rubric, Style, load_rubric, load_template
 from qagate.evaluators.text import Key
+
+AUDITED_SHARE = 0.05
+"""The share of items settled by a cascade's rules that its model judges too."""
 
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
 FALLBACK = "en"
@@ -74,7 +77,8 @@ class JudgeFactory:
         if not self.spec.is_panel:
             return members[0]
         spared = partial(single.spared, style=place.style, labels=place.labels)
-        return PanelJudge(judges=members, spared=spared)
+        make_panel = doors.load_panel()
+        return make_panel(judges=members, spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
         gives_grades = one.rules != LEXICAL or place.labels == GRADES
@@ -96,8 +100,9 @@ class JudgeFactory:
         if not one.is_cascade or place.style == "rated" or not gives_grades:
             return model  # the rules of a cascade may not be able to settle anything
         rules = single.offline_judge(one.rules, place.style, place.labels)
-        audit = AUDIT if place.audited else 0.0
-        return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
+        audit = AUDITED_SHARE if place.audited else 0.0
+        make_cascade = doors.load_cascade()
+        return make_cascade(rules=rules, model=model, audit=audit, seed=self.seed)
 
 
 def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:

@@ -8,15 +8,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from qagate.evaluators import core
-from qagate.evaluators.adjudications import AdjudicatedJudge
-from qagate.evaluators.extras.panel.ensemble import (
-    CascadeJudge,
-    CheckedJudge,
-    PanelJudge,
-)
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.engine import MetricRunner, Task
@@ -149,19 +142,13 @@ async def _measured(
     return calls
 
 
-def single_judges(judge: core.Judge | None) -> Iterator[core.Judge]:
+def single_judges(judge: core.Judge) -> Iterator[core.Judge]:
     """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    match judge:
-        case PanelJudge(judges=members):
-            yield from chain.from_iterable(map(single_judges, members))
-        case (
-            CheckedJudge(behind=one)
-            | AdjudicatedJudge(behind=one)
-            | CascadeJudge(model=one)
-        ):
-            yield from single_judges(one)
-        case _ if judge:
-            yield judge
+    if not isinstance(judge, core.CombinedJudge):
+        yield judge
+        return
+    for member in judge.asks:
+        yield from single_judges(member)
 
 
 Prefixes = set[tuple[str, core.Message, str]]

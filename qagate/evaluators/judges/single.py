@@ -1,4 +1,4 @@
-"""Judges that decide alone: a model by a rubric, a user's own class, and rules.
+"""Judges that decide alone: a model by a rubric, a user's own class, and yes or no.
 
 ``--judge python:MODULE:CLASS`` names a class. It takes no arguments and has ``async def judge(self,
 case, answer, ask) -> Verdict``. Graded data needs a ``grade`` that is one of the rubric's labels,
@@ -12,10 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import ClassVar, TypeVar
 
-from qagate.evaluators import core
+from qagate.evaluators import core, doors
 from qagate.evaluators import rubric as rubrics
-from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.languages.word_lists import read, tables, within_limit
 from qagate.evaluators.replies import readers
 from qagate.evaluators.replies.labels import blank, content_free
 from qagate.evaluators.text import mask, one_line
@@ -174,7 +172,8 @@ def offline_judge(
     """Return the judge that ``--judge`` knows by this name, which asks no model."""
     if name != core.LEXICAL:
         return PythonJudge(spec=name, style=style, labels=labels)
-    return OverlapRater() if style == "rated" else LexicalJudge()
+    make_lexical_judge = doors.load_lexical_judge()
+    return make_lexical_judge(style)
 
 
 @cache
@@ -255,47 +254,3 @@ class YesNoJudge:
         if isinstance(found, readers.Invalid):
             return core.Verdict(grade=core.UNANSWERED, reason=found.reason)
         return core.Verdict(grade=found, reason="the answer's own label")
-
-
-_STEM = 6  # letters by which two forms of one word are taken for the same
-_ECHO = 0.75  # weight of a word that the question contains
-
-
-class OverlapRater:
-    """Rates 1 to 10 by shared words and numbers; never asks a model."""
-
-    spec = "lexical"
-
-    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the answer's rating. Raises JudgeError for an item without an expert answer."""
-        if not case.expected.strip():
-            msg = "no expert answer to compare with; only a model can rate this item"
-            raise core.JudgeError(msg, kind="no_expert_answer")
-        return rate(case, answer)
-
-
-def rate(case: core.Case, answer: str) -> core.Verdict:
-    """Return a rating of 1 (nothing shared) to 10 (the same words and numbers).
-
-    It is the harmonic mean of precision and recall over content words and numbers, and measures
-    similar wording, not truth.
-    """
-    known = tables(case.language)
-    light = known.words["function"] | known.words["articles"]
-
-    def stems(text: str) -> set[str]:
-        words = (word for word in read(within_limit(text)).words if word not in light)
-        return {word if word.isdecimal() else word[:_STEM] for word in words}
-
-    def weight(some: set[str]) -> float:
-        return len(some - asked) + _ECHO * len(some & asked)
-
-    asked, expected, answered = (
-        stems(case.question),
-        stems(case.expected),
-        stems(answer),
-    )
-    total = weight(expected) + weight(answered)
-    score = 2 * weight(expected & answered) / total if total else 0.0
-    reason = f"shared words and numbers {score:.2f} (placeholder judge)"
-    return core.Verdict(rating=1 + round(9 * score), reason=reason)

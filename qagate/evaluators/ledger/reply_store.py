@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 from qagate.evaluators.core import LedgerPlace, Reply
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
-from qagate.evaluators.ledger.sqlite import Store, open_store
+from qagate.evaluators.ledger.sqlite import open_store
+from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.ledger.upkeep import save_unkept, take_unkept
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import (

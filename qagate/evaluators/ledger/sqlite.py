@@ -15,9 +15,9 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
+from qagate.evaluators import doors
 from qagate.evaluators.core import LedgerPlace, PostgresUrl, UsageError
 from qagate.evaluators.ledger.rows import (
     SCHEMA,
@@ -28,10 +28,8 @@ from qagate.evaluators.ledger.rows import (
     StoredRow,
     StoreError,
 )
+from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.optional import REQUIREMENTS
-
-if TYPE_CHECKING:
-    from qagate.evaluators.extras.postgres.postgres import PostgresStore
 
 TABLES = {
     "calls": """(
@@ -471,22 +469,18 @@ def _readable(
         yield from (row for row in old.execute(query, values) if None not in row)
 
 
-Store: TypeAlias = "SqliteStore | PostgresStore"
-"""An open ledger: any thread may call its methods, and they raise StoreError if it fails."""
-
-
 def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
     """Return the open ledger at a place; a missing one is made to be written. Raises UsageError."""
     if isinstance(place, PostgresUrl):
-        store: Store = _postgres().open_postgres(place, read_only=read_only)
-        return store
+        return _database_ledgers().open(place, read_only=read_only)
     if read_only and not place.is_file():
         missing = "no ledger to replay from; run once without --replay or give --ledger"
         raise UsageError(f"{place}: {missing}")
     try:
-        return (SqliteStore if read_only else _open_to_write)(
-            place, _notes_on_others(place)
-        )
+        notes = _notes_on_others(place)
+        if read_only:
+            return SqliteStore(place, notes)
+        return _open_to_write(place, notes)
     except (OSError, sqlite3.Error) as error:
         why = f"cannot be opened as a ledger ({getattr(error, 'strerror', None) or error})"
         raise UsageError(f"{place}: {why}; give another --ledger path") from None
@@ -495,14 +489,14 @@ def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
 def exists(place: LedgerPlace) -> bool:
     """Return whether there is a ledger. Raises UsageError if a database does not answer."""
     if isinstance(place, PostgresUrl):
-        return bool(_postgres().has_ledger(place))
+        return _database_ledgers().exists(place)
     return place.exists()
 
 
-def _postgres() -> ModuleType:
+def _database_ledgers() -> doors.LedgerStores:
+    """Return what opens ledgers in databases. Raises UsageError if a library is missing."""
     try:
-        from qagate.evaluators.extras.postgres import postgres  # noqa: PLC0415  # psycopg is optional
+        return doors.load_ledger_stores("postgresql")
     except ImportError as error:  # of psycopg, or of the library that it needs
         advice = f"pip install '{REQUIREMENTS['psycopg']}'"
         raise UsageError(f"--ledger postgresql://: {error}; {advice}") from None
-    return postgres

@@ -14,7 +14,8 @@ from uuid import uuid4
 from qagate.evaluators.core import LedgerPlace, PostgresUrl, Price, Usage, UsageError
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.rows import Sql, StoredDocument, StoredRow
-from qagate.evaluators.ledger.sqlite import Store, is_foreign
+from qagate.evaluators.ledger.sqlite import is_foreign
+from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.output import plural, write_whole
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.text import REQUEST, TEXT, canonical, one_line

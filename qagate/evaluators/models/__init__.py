@@ -5,13 +5,13 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, Model, Reply, Request
-from qagate.evaluators.models.own_targets import FunctionModel
 from qagate.evaluators.models.spec import Spec, no_key_sent
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:
-    from qagate.evaluators.models.api import ApiModel, BatchedModel
+    from qagate.evaluators.models.batched import BatchedModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -26,6 +26,7 @@ def load(specs: Iterable[Spec]) -> None:
     for spec in specs:
         if spec.function:
             spec.function.load()
+            doors.load_function_model()
             continue
         import_module(spec.adapter.sdk)
         import_module("qagate.evaluators.models.api")
@@ -37,7 +38,7 @@ class LazyModel:
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
-        self._loaded: ApiModel | FunctionModel | None = None
+        self._loaded: doors.ConnectedModel | None = None
         self._batched: BatchedModel | None = None
 
     def __repr__(self) -> str:
@@ -66,15 +67,17 @@ class LazyModel:
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
-        if self._loaded is None and self._spec.function:
-            self._loaded = FunctionModel(
-                self.spec, self._spec.function, self._spec.deadline
-            )
-        elif self._loaded is None:
-            from qagate.evaluators.models.api import ApiModel
-
-            self._loaded = ApiModel(self._spec, self._key)
+        if self._loaded is None:
+            self._loaded = self._load()
         return await self._loaded.complete(request)
+
+    def _load(self) -> doors.ConnectedModel:
+        if self._spec.function:
+            make_model = doors.load_function_model()
+            return make_model(self.spec, self._spec.function, self._spec.deadline)
+        from qagate.evaluators.models.api import ApiModel
+
+        return ApiModel(self._spec, self._key)
 
     @property
     def has_batches(self) -> bool:
@@ -84,7 +87,7 @@ class LazyModel:
     def batches(self) -> "BatchedModel":
         """Return its calls in batches."""
         if self._batched is None:
-            from qagate.evaluators.models.api import BatchedModel
+            from qagate.evaluators.models.batched import BatchedModel
 
             self._batched = BatchedModel(self._spec, self._key)
         return self._batched

@@ -1,4 +1,16 @@
-"""What a provider's module is made of: an adapter, and checked access to the fields of a reply."""
+"""What a module for one provider consists of.
+
+The module defines a ProviderAdapter: the provider's address, a function that writes the
+body of a request, and one that reads the body of a reply. Neither sends anything;
+``api.py`` sends, for all providers alike.
+
+Nothing in a reply is trusted. ``parse_body`` returns a JsonObject, and each access to a
+field says which type it must have. A field of another type makes the reply unreadable:
+a TransientError of kind ``bad_body``, so that the call is tried again.
+
+A provider that takes calls in batches also subclasses BatchApi. ``openai.py`` and
+``anthropic.py`` are the examples.
+"""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,63 +26,73 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
-MAX_TOKENS = (
-    10**9
-)  # of one reply; a broken server's larger number would spoil every sum
+MAX_NUMBER = 10**9
+"""Counts and amounts of one reply stay below it: a larger one is a server's mistake, and
+would spoil every sum."""
 BATCHES_A_PAGE = 100
-INCOMPLETE = (
-    "incomplete"  # the finish of a reply that its API calls incomplete: no answer
-)
-MAY_BE_EMPTY = frozenset(
-    {"length", "content_filter", INCOMPLETE}
-)  # without text or tool call
+INCOMPLETE = "incomplete"
+"""The finish of a reply that its API calls incomplete. Such a reply is no answer."""
+MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})
+"""How a reply may have finished that holds neither text nor a tool call."""
 
 
-def refuse_body(what: str) -> NoReturn:
+def refuse_body(problem: str) -> NoReturn:
     """Raise TransientError for a reply that cannot be read."""
-    raise TransientError("bad_body", what)
+    raise TransientError("bad_body", problem)
 
 
 class JsonObject(dict[str, object]):
-    """An object in a reply. Its methods raise TransientError for a field of another type."""
+    """An object in a reply. Its methods raise TransientError for a field of another type.
+
+    A field that is null counts as missing.
+    """
 
     def mapping(self, key: str) -> "JsonObject":
         """Return a field that must be an object."""
-        return _typed(self.get(key), JsonObject, key)
+        return _checked(self.get(key), JsonObject, key)
 
     def mappings(self, key: str) -> "list[JsonObject]":
         """Return a field that must be a list of objects."""
-        entries = _typed(self.get(key), list, key)
-        return [_typed(entry, JsonObject, f"an entry of {key}") for entry in entries]
+        entries = _checked(self.get(key), list, key)
+        return [_checked(entry, JsonObject, f"an entry of {key}") for entry in entries]
 
     def text(self, key: str) -> str:
         """Return a field that must be text."""
-        return _typed(self.get(key), str, key)
+        return _checked(self.get(key), str, key)
 
     def text_or_none(self, key: str) -> str | None:
         """Return a field that must be text or missing."""
-        return None if self.get(key) is None else self.text(key)
+        if self.get(key) is None:
+            return None
+        return self.text(key)
 
     def details(self, key: str) -> "JsonObject":
         """Return a field that must be an object; empty if it is missing."""
-        return JsonObject() if self.get(key) is None else self.mapping(key)
+        if self.get(key) is None:
+            return JsonObject()
+        return self.mapping(key)
 
     def count(self, key: str) -> int:
         """Return a number of tokens, an integer below a billion; 0 if it is missing."""
-        number = 0 if self.get(key) is None else self[key]
-        if type(number) is not int or not 0 <= number < MAX_TOKENS:
+        number = self.get(key)
+        if number is None:
+            return 0
+        # ``isinstance`` would let True pass for 1.
+        if type(number) is not int or not 0 <= number < MAX_NUMBER:
             refuse_body(f"{key} is {str(number)[:40]!r}, not a number of tokens")
         return number
 
     def amount(self, key: str) -> float | None:
-        """Return an amount of money, at least 0; None if it is missing."""
+        """Return an amount of money, from 0 to below a billion; None if it is missing."""
         value = self.get(key)
         if value is None:
             return None
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and 0 <= value < MAX_TOKENS):  # type: ignore[operator]
-            refuse_body(f"{key} is {str(value)[:40]!r}, not an amount")
-        return float(value)  # type: ignore[arg-type]
+        problem = f"{key} is {str(value)[:40]!r}, not an amount"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            refuse_body(problem)
+        if not 0 <= value < MAX_NUMBER:
+            refuse_body(problem)
+        return float(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +100,25 @@ class BatchStatus:
     """A provider's report on a batch."""
 
     is_over: bool
+    """Whether nothing in it will change any more."""
     done: int
     """Calls that have a reply."""
     failed: int
+    """Calls that came to nothing."""
     refusal: str = ""
     """Why the provider took none of its calls; empty if it took them."""
 
 
 class BatchApi(ABC):
-    """One provider's batches through its SDK, whose exceptions pass."""
+    """One provider's batches through its SDK.
+
+    Exceptions of the SDK pass through; ``BatchedModel`` turns them into CallErrors.
+    """
 
     def __init__(self, sdk: Any, batches: Any) -> None:
         self._sdk = sdk
-        self._batches = batches  # the part of the SDK that knows them
+        self._batches = batches
+        """The part of the SDK that knows batches."""
 
     @abstractmethod
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -110,17 +138,24 @@ class BatchApi(ABC):
     async def newest(self) -> str:
         """Return the id of the newest batch; empty if there is none."""
         page = await self._batches.list(limit=1)
-        return page.data[0].id if page.data else ""
+        if not page.data:
+            return ""
+        batch_id: str = page.data[0].id
+        return batch_id
 
     async def find(self, name: str, calls: int, after: str) -> list[str]:
-        """Return the batches of so many ``calls`` that are newer than ``after``, newest first."""
-        found = []
+        """Return the ids of the batches that may be the one with this name.
+
+        Only those that are newer than the batch ``after`` are looked at; the newest comes
+        first. ``calls`` is the number of calls in the batch that is searched.
+        """
+        ids = []
         async for batch in self._batches.list(limit=BATCHES_A_PAGE):
             if batch.id == after:
                 break
             if self.may_be(batch, name, calls):
-                found.append(batch.id)
-        return found
+                ids.append(batch.id)
+        return ids
 
     @abstractmethod
     def may_be(self, batch: Any, name: str, calls: int) -> bool:
@@ -156,17 +191,17 @@ class Batching:
     size: int
     """The most bytes in one batch."""
     open: "Callable[[Key, str, httpx2.AsyncClient], BatchApi]"
-    """Returns the batches for a key and a base URL, over this HTTP client."""
+    """Returns the BatchApi for a key and a base URL, over this HTTP client."""
     price: float = 0.5
     """A call's price as a share of its price outside a batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderAdapter:
-    """How one provider's API is called; a new provider is a module that defines one."""
+    """How one provider's API is called."""
 
     sdk: str
-    """The package that knows the provider's URLs and headers."""
+    """The package that is imported before the first call, as it takes a while."""
     base_url: str
     """The provider's own server."""
     api_key_env: str
@@ -192,30 +227,41 @@ class ProviderAdapter:
 
 
 def parse_body(content: bytes) -> JsonObject:
-    """Return the one JSON object of a body; duplicate keys and NaN are not JSON."""
+    """Return the one JSON object of a body.
+
+    Raises TransientError for anything else, also for an object that holds a key twice and
+    for NaN and Infinity: Python's decoder would read all of these, but they are not JSON.
+    """
     try:
-        value = _DECODER.decode(
-            content.decode(json.detect_encoding(content), "surrogatepass")
-        )
+        text = content.decode(json.detect_encoding(content), "surrogatepass")
+        value = _STRICT_DECODER.decode(text)
     except (ValueError, RecursionError):
         start = content[:80].decode("utf-8", "replace")
-        refuse_body(
-            f"the body is not JSON: {start!r}" if start.strip() else "the body is empty"
-        )
-    return _typed(value, JsonObject, "the body")
+        if not start.strip():
+            refuse_body("the body is empty")
+        refuse_body(f"the body is not JSON: {start!r}")
+    return _checked(value, JsonObject, "the body")
 
 
 def as_text(value: object) -> str:
     """Return a text unchanged and any other value as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def sdk_client(sdk: str, key: Key, base_url: str, client: "httpx2.AsyncClient") -> Any:
-    """Return a provider's SDK, given as MODULE:CLASS; it sends each request once."""
-    module, _, name = sdk.partition(":")
-    made = getattr(import_module(module), name)
-    return made(
-        api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0
+    """Return a client of a provider's SDK; it sends each request once.
+
+    ``sdk`` is MODULE:CLASS.
+    """
+    module_name, _, class_name = sdk.partition(":")
+    client_class = getattr(import_module(module_name), class_name)
+    return client_class(
+        api_key=key.reveal(),
+        base_url=base_url,
+        http_client=client,
+        max_retries=0,
     )
 
 
@@ -225,14 +271,14 @@ def sdk_address(
     """Return the URL and headers that a provider's SDK would use for a path."""
     import httpx2  # noqa: PLC0415  # a fifth of a second
 
-    # With a transport given it reads no certificates and proxies, which would take long.
+    # Without a transport the client would read certificates and proxies, which is slow.
     offline = httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
     client = sdk_client(sdk, key, base_url, offline)
     url = f"{str(client.base_url).rstrip('/')}/{path}"
     return url, {**client.default_headers, **client.auth_headers}
 
 
-_JSON_TYPES: Mapping[type, str] = {
+_TYPE_NAMES: Mapping[type, str] = {
     JsonObject: "an object",
     list: "a list",
     str: "text",
@@ -241,23 +287,27 @@ _JSON_TYPES: Mapping[type, str] = {
 }
 
 
-def _typed(value: object, kind: type[T], key: str) -> T:
-    if not isinstance(value, kind):
-        refuse_body(
-            f"{key} is {_JSON_TYPES.get(type(value), 'a number')}, not {_JSON_TYPES[kind]}"
-        )
-    return value
+def _checked(value: object, expected: type[T], name: str) -> T:
+    """Return the value. Raises TransientError if it is of another type."""
+    if isinstance(value, expected):
+        return value
+    actual = _TYPE_NAMES.get(type(value), "a number")
+    refuse_body(f"{name} is {actual}, not {_TYPE_NAMES[expected]}")
 
 
-def _unique(pairs: list[tuple[str, object]]) -> JsonObject:
-    found = JsonObject(pairs)
-    if len(found) != len(pairs):
+def _object_of(pairs: list[tuple[str, object]]) -> JsonObject:
+    """Return the object with these fields. Raises ValueError for a key that comes twice."""
+    fields = JsonObject(pairs)
+    if len(fields) != len(pairs):
         raise ValueError("duplicate key")
-    return found
+    return fields
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN or Infinity, which Python's decoder would read."""
     raise ValueError(name)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_STRICT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object_of, parse_constant=_refuse_constant
+)

@@ -1,4 +1,8 @@
-"""Anthropic's messages."""
+"""Anthropic's API of messages.
+
+It differs from OpenAI's in three things that are seen here: the system message stands
+apart, a tool's arguments are an object, and cached tokens are counted besides the others.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,36 +27,47 @@ FINISHES: Mapping[str, str] = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
-WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
-REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
+CACHE_WRITTEN = "cache_creation_input_tokens"
+CACHE_READ = "cache_read_input_tokens"
+DEFAULTS = {"max_tokens": 4096}
+"""The API wants it in every request, even if an entry of models.yaml omits it."""
 
 
 def write(
     name: str, request: Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
     """Return the body of a request for a message."""
-    system = [sendable(one.content) for one in request.messages if one.role == "system"]
-    users = [sendable(one.content) for one in request.messages if one.role == "user"]
+    system_texts = []
+    messages = []
+    for message in request.messages:
+        content = sendable(message.content)
+        if message.role == "system":
+            system_texts.append(content)
+        else:
+            messages.append({"role": "user", "content": content})
     body: dict[str, object] = {
         "model": name,
-        "messages": [{"role": "user", "content": content} for content in users],
-        **REQUIRED,
+        "messages": messages,
+        **DEFAULTS,
         **parameters,
     }
-    if system:
+    if system_texts:
         # Every item has the same text up to this mark: one call writes the cache, others read it.
-        text = "\n\n".join(system)
-        body["system"] = [
-            {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
-        ]
-    if tool := request.tool:
-        schema = dict(tool.schema)
+        block = {
+            "type": "text",
+            "text": "\n\n".join(system_texts),
+            "cache_control": {"type": "ephemeral"},
+        }
+        body["system"] = [block]
+    tool = request.tool
+    if tool is not None:
         entry = {
             "name": tool.name,
             "description": tool.description,
-            "input_schema": schema,
+            "input_schema": dict(tool.schema),
         }
-        body |= {"tools": [entry], "tool_choice": {"type": "tool", "name": tool.name}}
+        body["tools"] = [entry]
+        body["tool_choice"] = {"type": "tool", "name": tool.name}
     return body
 
 
@@ -61,29 +76,34 @@ def read(content: adapter.JsonObject) -> Reply:
     blocks = content.mappings("content")
     reason = content.text("stop_reason")
     finish = FINISHES.get(reason, reason)
-    texts = [block.text("text") for block in blocks if block.get("type") == "text"]
-    # This API sends arguments as an object; elsewhere they are JSON text.
-    calls = tuple(
-        ToolCall(
-            arguments=json.dumps(block.mapping("input"), ensure_ascii=False),
-            name=block.text("name"),
-        )
-        for block in blocks
-        if block.get("type") == "tool_use"
-    )
+    texts = []
+    calls = []
+    for block in blocks:
+        if block.get("type") == "text":
+            texts.append(block.text("text"))
+        elif block.get("type") == "tool_use":
+            calls.append(_call_of(block))
     if not texts and not calls and finish not in adapter.MAY_BE_EMPTY:
         adapter.refuse_body("the message holds neither text nor a tool call")
     usage = content.details("usage")
+    cache_written = usage.count(CACHE_WRITTEN)
+    cache_read = usage.count(CACHE_READ)
     return Reply(
         text="".join(texts),
-        calls=calls,
+        calls=tuple(calls),
         finish=finish,
         model=content.text("model"),
-        input_tokens=sum(usage.count(key) for key in ("input_tokens", WRITTEN, READ)),
+        input_tokens=usage.count("input_tokens") + cache_written + cache_read,
         output_tokens=usage.count("output_tokens"),
-        cache_read_tokens=usage.count(READ),
-        cache_write_tokens=usage.count(WRITTEN),
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_written,
     )
+
+
+def _call_of(block: adapter.JsonObject) -> ToolCall:
+    # This API sends arguments as an object; elsewhere they are JSON text.
+    arguments = json.dumps(block.mapping("input"), ensure_ascii=False)
+    return ToolCall(name=block.text("name"), arguments=arguments)
 
 
 STATUSES: Mapping[str, int] = {
@@ -98,14 +118,16 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The HTTP status by which the API answers a single call with this error; for others it is 500."""
+"""The HTTP status with which the API reports an error of this type to a single call."""
+OTHER_STATUS = 500
+"""That of an error whose type is not in the table."""
 
 
 class _Batches(adapter.BatchApi):
-    """Batches by Anthropic's SDK: all calls in one request, and lines once they are over.
+    """Batches by Anthropic's SDK: one request holds all calls, and the results are lines.
 
-    A batch has no name: if the answer with its id was lost, it is recognised by the number of its
-    calls, and for certain by its results. The SDK sends each request once.
+    A batch has no name. If the answer with its id was lost, it is recognised by the number of
+    its calls; only its results can tell for certain.
     """
 
     def __init__(self, key: Key, base_url: str, client: "AsyncClient") -> None:
@@ -133,10 +155,10 @@ class _Batches(adapter.BatchApi):
         return counts.processing + ended == calls
 
     async def status(self, batch: str) -> adapter.BatchStatus:
-        found = await self._batches.retrieve(batch)
-        counts = found.request_counts
+        report = await self._batches.retrieve(batch)
+        counts = report.request_counts
         return adapter.BatchStatus(
-            is_over=found.processing_status == "ended",
+            is_over=report.processing_status == "ended",
             done=counts.succeeded,
             failed=counts.errored + counts.canceled + counts.expired,
         )
@@ -162,24 +184,24 @@ class _Batches(adapter.BatchApi):
     ) -> tuple[str, adapter.JsonObject | CallError]:
         from qagate.evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
-        key, result = line.text("custom_id"), line.mapping("result")
+        key = line.text("custom_id")
+        result = line.mapping("result")
         kind = result.text("type")
         if kind == "succeeded":
             return key, result.mapping("message")
         if kind != "errored":
             return key, TransientError(kind, f"the call came back as {kind}")
         body = result.mapping("error")
-        name = str(body.mapping("error").get("type"))
-        return key, failures.of_response(
-            STATUSES.get(name, 500), {}, json.dumps(body).encode()
-        )
+        error_type = str(body.mapping("error").get("type"))
+        status = STATUSES.get(error_type, OTHER_STATUS)
+        return key, failures.of_response(status, {}, json.dumps(body).encode())
 
 
 ADAPTER = adapter.ProviderAdapter(
     sdk="anthropic",
     base_url="https://api.anthropic.com",
     api_key_env="ANTHROPIC_API_KEY",
-    defaults=REQUIRED,
+    defaults=DEFAULTS,
     families=("claude-",),
     adds_v1=True,
     address=partial(adapter.sdk_address, SDK, "v1/messages"),

@@ -8,14 +8,18 @@ from pathlib import Path
 
 from qagate.bundled import EVALUATORS
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.models import own_targets, spec
-from qagate.evaluators.models.own_targets import (
+from qagate.evaluators.models import spec
+from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.models.targets import (
     HTTP,
     METHODS,
     PLACES,
     PYTHON,
+    TOKEN_KINDS,
+    HttpTarget,
+    check_path,
+    places,
 )
-from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.reading import Map, Seq, Settings, load_settings
 from qagate.evaluators.text import hint
 
@@ -97,8 +101,8 @@ def _service(entry: Settings, name: str) -> Spec:
     except UsageError as error:
         raise entry.problem(key="url", what=str(error)) from None
     tokens = entry.part("tokens")
-    tokens.check_keys(own_targets.TOKENS)
-    target = own_targets.HttpTarget(
+    tokens.check_keys(TOKEN_KINDS)
+    target = HttpTarget(
         url=url,
         method=entry.one_of("method", METHODS)
         if "method" in entry.values
@@ -121,12 +125,12 @@ def _service(entry: Settings, name: str) -> Spec:
 
 def _body(entry: Settings) -> Mapping[str, object]:
     body = _json_map(entry.part("body"))
-    for place in own_targets.places(body):
+    for place in places(body):
         if place not in PLACES:
             raise entry.problem(
                 key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}"
             )
-    if not any(own_targets.places(body)):
+    if not any(places(body)):
         what = (
             f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
         )
@@ -136,7 +140,7 @@ def _body(entry: Settings) -> Mapping[str, object]:
 
 def _path(holder: Settings, key: str) -> str:
     path = holder.text(key)
-    if wrong := own_targets.check_path(path):
+    if wrong := check_path(path):
         raise holder.problem(key, f"{path!r} is no JSONPath: {wrong}")
     return path
 

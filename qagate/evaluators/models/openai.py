@@ -1,4 +1,8 @@
-"""OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses."""
+"""OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses.
+
+Each has a function that writes the body of a request and one that reads a reply. Batches
+are the same for both but for the path that their calls go to.
+"""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -22,15 +26,20 @@ if TYPE_CHECKING:
     from openai.types import Batch
 
 SDK = "openai:AsyncOpenAI"
+CHAT = "chat/completions"
+RESPONSES = "responses"
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls", "eos_token": "stop"}
+"""Finish reasons of older or compatible servers, and OpenAI's words for them."""
 FILTERED = "content_filter"
-FAILED = frozenset(
-    {"error", "abort", "insufficient_system_resource"}
-)  # gateways' finish words
+BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Finish reasons by which gateways say that the model failed in mid-reply."""
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
-    return [{"role": one.role, "content": sendable(one.content)} for one in messages]
+    return [
+        {"role": message.role, "content": sendable(message.content)}
+        for message in messages
+    ]
 
 
 def write_chat(
@@ -38,12 +47,12 @@ def write_chat(
 ) -> Mapping[str, object]:
     """Return the body of a request for a chat completion."""
     body = {"model": name, "messages": _messages(request.messages), **parameters}
-    if tool := request.tool:
-        schema = dict(tool.schema)
+    tool = request.tool
+    if tool is not None:
         function = {
             "name": tool.name,
             "description": tool.description,
-            "parameters": schema,
+            "parameters": dict(tool.schema),
         }
         body["tools"] = [{"type": "function", "function": function}]
         body["tool_choice"] = {"type": "function", "function": {"name": tool.name}}
@@ -55,30 +64,22 @@ def read_chat(content: adapter.JsonObject) -> Reply:
     choices = content.mappings("choices")
     if not choices:
         adapter.refuse_body("choices is an empty list")
-    message = choices[0].mapping("message")
-    finish = (
-        choices[0].text("finish_reason").partition(":")[0]
-    )  # Gemini: "content_filter: SAFETY"
-    if choices[0].get("error") or finish in FAILED:
+    choice = choices[0]
+    message = choice.mapping("message")
+    # Gemini adds the reason: "content_filter: SAFETY".
+    finish = choice.text("finish_reason").partition(":")[0]
+    if choice.get("error") or finish in BROKEN_OFF:
         adapter.refuse_body(f"the provider broke the reply off ({finish[:40]!r})")
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
-    calls = () if message.get("tool_calls") is None else message.mappings("tool_calls")
-    functions = [call.mapping("function") for call in calls]
-    if (
-        text is None
-        and refusal is None
-        and not functions
-        and finish not in adapter.MAY_BE_EMPTY
-    ):
+    calls = _chat_calls(message)
+    is_empty = text is None and refusal is None and not calls
+    if is_empty and finish not in adapter.MAY_BE_EMPTY:
         adapter.refuse_body("the message holds neither content nor a tool call")
     usage = content.details("usage")
     return Reply(
         text=text or refusal or "",
-        calls=tuple(
-            ToolCall(name=function.text("name"), arguments=function.text("arguments"))
-            for function in functions
-        ),
+        calls=calls,
         finish=FINISHES.get(finish, finish),
         model=content.text("model"),
         input_tokens=usage.count("prompt_tokens"),
@@ -87,20 +88,43 @@ def read_chat(content: adapter.JsonObject) -> Reply:
     )
 
 
+def _chat_calls(message: adapter.JsonObject) -> tuple[ToolCall, ...]:
+    if message.get("tool_calls") is None:
+        return ()
+    calls = []
+    for entry in message.mappings("tool_calls"):
+        function = entry.mapping("function")
+        calls.append(_call_of(function))
+    return tuple(calls)
+
+
+def _call_of(function: adapter.JsonObject) -> ToolCall:
+    return ToolCall(name=function.text("name"), arguments=function.text("arguments"))
+
+
 def write_response(
     name: str, request: Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """Return the body of a request for a response, with ``reasoning_effort`` where it belongs."""
+    """Return the body of a request for a response."""
     sent = dict(parameters)
     if "reasoning_effort" in sent:
-        own = sent.get("reasoning")
-        effort = {"effort": sent.pop("reasoning_effort")}
-        sent["reasoning"] = effort | (own if isinstance(own, dict) else {})
+        # Chat completions have it on its own; here it is a field of ``reasoning``.
+        reasoning = {"effort": sent.pop("reasoning_effort")}
+        given = sent.get("reasoning")
+        if isinstance(given, dict):
+            reasoning |= given
+        sent["reasoning"] = reasoning
     body = {"model": name, "input": _messages(request.messages), **sent}
-    if tool := request.tool:
-        function = {"name": tool.name, "description": tool.description}
-        schema = {"parameters": dict(tool.schema), "strict": False}
-        body["tools"] = [{"type": "function", **function, **schema}]
+    tool = request.tool
+    if tool is not None:
+        function = {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.schema),
+            "strict": False,
+        }
+        body["tools"] = [function]
         body["tool_choice"] = {"type": "function", "name": tool.name}
     return body
 
@@ -108,48 +132,57 @@ def write_response(
 def read_response(content: adapter.JsonObject) -> Reply:
     """Return the reply in a response. Raises TransientError for another form of body."""
     items = content.mappings("output")
-    messages = [item for item in items if item.get("type") == "message"]
-    parts = [part for item in messages for part in item.mappings("content")]
-    texts = [part.text("text") for part in parts if part.get("type") == "output_text"]
-    refusals = [part.text("refusal") for part in parts if part.get("type") == "refusal"]
-    calls = tuple(
-        ToolCall(name=item.text("name"), arguments=item.text("arguments"))
-        for item in items
-        if item.get("type") == "function_call"
-    )
-    finish = _cut_short(content, items) or ("tool_calls" if calls else "stop")
-    if not (texts or refusals or calls) and finish not in adapter.MAY_BE_EMPTY:
+    texts = []
+    refusals = []
+    calls = []
+    for item in items:
+        if item.get("type") == "function_call":
+            calls.append(_call_of(item))
+        if item.get("type") != "message":
+            continue
+        for part in item.mappings("content"):
+            if part.get("type") == "output_text":
+                texts.append(part.text("text"))
+            elif part.get("type") == "refusal":
+                refusals.append(part.text("refusal"))
+    finish = _response_finish(content, items, has_calls=bool(calls))
+    is_empty = not texts and not refusals and not calls
+    if is_empty and finish not in adapter.MAY_BE_EMPTY:
         adapter.refuse_body("the output holds neither text nor a function call")
     usage = content.details("usage")
     return Reply(
         text="".join(texts) or "".join(refusals),
-        calls=calls,
+        calls=tuple(calls),
         finish=finish,
         model=content.text("model"),
         input_tokens=usage.count("input_tokens"),
-        output_tokens=usage.count(
-            "output_tokens"
-        ),  # with thoughts, which are paid for too
+        # With thoughts, which are paid for too.
+        output_tokens=usage.count("output_tokens"),
         cache_read_tokens=usage.details("input_tokens_details").count("cached_tokens"),
     )
 
 
-def _cut_short(content: adapter.JsonObject, items: list[adapter.JsonObject]) -> str:
+def _response_finish(
+    content: adapter.JsonObject, items: list[adapter.JsonObject], *, has_calls: bool
+) -> str:
+    """Return why a response ended, in the words of chat completions."""
     status = content.text("status")
     if status not in ("completed", adapter.INCOMPLETE):
         adapter.refuse_body(f"status is {status[:40]!r}, not completed")
     # A response may be called completed although one of its parts was cut.
-    if status == "completed" and all(
-        item.get("status") != adapter.INCOMPLETE for item in items
-    ):
-        return ""
+    parts_are_whole = all(item.get("status") != adapter.INCOMPLETE for item in items)
+    if status == "completed" and parts_are_whole:
+        return "tool_calls" if has_calls else "stop"
     reason = content.details("incomplete_details").text_or_none("reason")
     return FILTERED if reason == FILTERED else adapter.INCOMPLETE
 
 
-OVER = frozenset({"completed", "expired", "cancelled", "failed"})
-LABEL = "qagate"
-"""The metadata key of a batch's name."""
+BATCH_IS_OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+"""The statuses of a batch after which nothing in it changes."""
+METADATA_KEY = "qagate"
+"""Under it a batch has its name."""
+SHOWN_ERRORS = 3
+"""Of a batch that was refused; a file of wrong calls has one error a line."""
 
 
 class _Batches(adapter.BatchApi):
@@ -177,32 +210,31 @@ class _Batches(adapter.BatchApi):
             input_file_id=file,
             endpoint=self._endpoint,
             completion_window="24h",
-            metadata={LABEL: name},
+            metadata={METADATA_KEY: name},
         )
         return str(batch.id)
 
     def may_be(self, batch: "Batch", name: str, calls: int) -> bool:
-        return (batch.metadata or {}).get(LABEL) == name
+        metadata = batch.metadata or {}
+        return metadata.get(METADATA_KEY) == name
 
     async def status(self, batch: str) -> adapter.BatchStatus:
-        found = await self._batches.retrieve(batch)
-        counts = found.request_counts
-        problems = (found.errors.data if found.errors else None) or []
-        said = [f"{one.code}: {one.message}" for one in problems[:3]]
-        said = said or ["it did not pass the provider's checks"]
+        report = await self._batches.retrieve(batch)
+        counts = report.request_counts
         return adapter.BatchStatus(
-            is_over=found.status in OVER,
+            is_over=report.status in BATCH_IS_OVER,
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
-            refusal="; ".join(said) if found.status == "failed" else "",
+            refusal=_refusal(report) if report.status == "failed" else "",
         )
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
-        found = await self._batches.retrieve(batch)
-        for file in filter(None, (found.output_file_id, found.error_file_id)):
-            async with self._sdk.files.with_streaming_response.content(
-                file
-            ) as response:
+        report = await self._batches.retrieve(batch)
+        for file in (report.output_file_id, report.error_file_id):
+            if not file:
+                continue
+            streamed = self._sdk.files.with_streaming_response.content(file)
+            async with streamed as response:
                 async for part in response.iter_bytes():
                     yield part
             yield b"\n"
@@ -213,19 +245,34 @@ class _Batches(adapter.BatchApi):
         from qagate.evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key = line.text("custom_id")
-        if line.get("response") is not None:
-            response = line.mapping("response")
-            status, body = response.count("status_code"), response.mapping("body")
-            if 200 <= status < 300:
-                return key, body
-            return key, failures.of_response(status, {}, json.dumps(body).encode())
-        problem = line.mapping("error")
-        code = str(problem.get("code") or "batch_error")
-        kind = "expired" if "expired" in code else "batch_error"
-        return key, TransientError(kind, f"{code}: {problem.get('message')}")
+        if line.get("response") is None:
+            return key, _error_in_batch(line.mapping("error"))
+        response = line.mapping("response")
+        status = response.count("status_code")
+        body = response.mapping("body")
+        if 200 <= status < 300:
+            return key, body
+        return key, failures.of_response(status, {}, json.dumps(body).encode())
 
 
-CHAT, RESPONSES = "chat/completions", "responses"
+def _refusal(batch: "Batch") -> str:
+    """Return why the provider refused a whole batch."""
+    errors = []
+    if batch.errors is not None:
+        errors = batch.errors.data or []
+    reasons = [f"{error.code}: {error.message}" for error in errors[:SHOWN_ERRORS]]
+    if not reasons:
+        return "it did not pass the provider's checks"
+    return "; ".join(reasons)
+
+
+def _error_in_batch(error: adapter.JsonObject) -> TransientError:
+    """Return the error of a call that a batch did not send on to the model."""
+    code = str(error.get("code") or "batch_error")
+    kind = "expired" if "expired" in code else "batch_error"
+    return TransientError(kind, f"{code}: {error.get('message')}")
+
+
 BATCHING = adapter.Batching(
     calls=50_000, size=200_000_000, open=partial(_Batches, CHAT)
 )

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
+from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, UsageError
 from qagate.evaluators.models import anthropic, openai
 from qagate.evaluators.models.adapter import Batching, ProviderAdapter
-from qagate.evaluators.models.own_targets import (
+from qagate.evaluators.models.targets import (
     HTTP,
     PYTHON,
     FunctionTarget,
@@ -144,7 +145,8 @@ class Spec:
     def adapter(self) -> ProviderAdapter:
         """How its provider's API is called."""
         if self.http:
-            return self.http.adapter(f"{self.name}@{self.version}")
+            make_adapter = doors.load_service_adapter()
+            return make_adapter(self.http, f"{self.name}@{self.version}")
         return PROVIDERS[self.provider]
 
     @property

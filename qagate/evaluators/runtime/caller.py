@@ -1,10 +1,23 @@
-"""One call: the ledger first, then the network within all limits, then the ledger again."""
+"""How one request becomes a reply: the ledger first, then the network within all limits.
+
+Every call of a run goes this way. ``Caller`` looks into the ledger and sends what is not
+there, once even if several items ask it at a time. ``Sender`` tries a call until it
+succeeds or is given up: each try sets money aside, waits until Admission lets it in, and
+settles. A reply is in the ledger before anybody uses it, so nothing is paid for twice. A
+``Meter`` adds up what the replies for one item took.
+"""
 
 import asyncio
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    AsyncExitStack,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +26,9 @@ from typing import TypeVar
 from qagate.evaluators import core
 from qagate.evaluators.core import (
     CallError,
+    FatalError,
     Model,
+    RefusedError,
     Reply,
     Request,
     StoppedError,
@@ -22,24 +37,30 @@ from qagate.evaluators.core import (
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
-from qagate.evaluators.runtime.server import LONGEST_WAIT_S, NEVER, RATE_LIMIT
+from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
 from qagate.evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")
+
 DEADLINE = "deadline"
-DEADLINE_GRACE_S = (
-    1.5  # that a call in flight may go on after the run's time is used up
-)
-PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
-MAY_BE_BILLED = frozenset(
-    {"bad_body", "timeout"}
-)  # kinds of failure; booked at the most
+"""The kind of a StoppedError for a run whose time is used up."""
+
+DEADLINE_GRACE_SECONDS = 1.5
+"""So long may a call in flight go on after the run's time is used up."""
+
+PROBES_PER_CALL = 4
+"""A refused call goes first again, to see whether the server is back. After this many
+refusals another call has its turn: the fault may lie in the call, not in the server."""
+
+MAY_BE_BILLED = frozenset({"bad_body", "timeout"})
+"""Kinds of failures for which the provider may want money all the same."""
+
 TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
-"""How often a request is sent that fails in these ways. A rate limit has many tries, as the server
-and not the call decides when it may succeed."""
-LOOK_SECONDS = (
-    5.0  # between looks at whether another run has begun batches on this ledger
-)
+"""How often a request is sent that fails in these ways. A rate limit has many tries, as the
+server and not the call decides when it may succeed."""
+
+LOOK_SECONDS = 5.0
+"""Between looks at whether another run has begun batches on this ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +76,13 @@ class RetryPolicy:
 
     def pause(self, tried: int, failure: TransientError, draw: float) -> float:
         """Return the seconds to wait after so many tries; ``draw`` (0 to 1) spreads them."""
-        longest = min(self.longest, self.first * 2.0 ** min(tried - 1, 60))
+        doublings = min(tried - 1, 60)  # more would not fit into a float
+        longest = min(self.longest, self.first * 2.0**doublings)
         return max(longest * draw, failure.retry_after or 0.0)
 
     def is_last(self, failure: TransientError, failures: Counter[str]) -> bool:
         """Return whether a call is given up after these failures, counted by kind."""
-        if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
+        if (failure.retry_after or 0.0) > LONGEST_WAIT_SECONDS:
             return True
         if failure.kind in TRIES_BY_KIND:
             return failures[failure.kind] >= TRIES_BY_KIND[failure.kind]
@@ -100,47 +122,88 @@ class ItemClock:
     until: float = NEVER
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Call:
+    """One request on its way, through all of its tries."""
+
     queue: ModelQueue
     model: Model
     request: Request
     item: ItemClock
-    failed_at: float | None = None  # for the first time
-    refused: int = 0  # tries for which the server was to blame
-    failures: Counter[str] = field(default_factory=Counter)  # of the others, by kind
+    failed_at: float | None = None
+    """When it failed for the first time."""
+    refusals: int = 0
+    """Tries for which the server was to blame."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """The other tries that failed, by kind."""
     server_is_to_blame: bool = False
+    """Whether it was for the latest try."""
+
+    @property
+    def tries(self) -> int:
+        """How many tries have failed."""
+        return self.refusals + self.failures.total()
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it goes before new items: its item has begun, and it has not failed.
+
+        A call that has just failed waits with the new ones: a server that answers others
+        must not be tried with that call alone.
+        """
+        return self.item.until != NEVER and self.failed_at is None
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it goes first in its queue, to see whether the server is back."""
+        return 0 < self.refusals <= PROBES_PER_CALL
 
 
 class Sender:
-    """Sends requests within all limits, the budget and the time of the run."""
+    """Sends requests within all limits, the budget and the time of the run.
+
+    Attributes::
+
+    :requests: How many were sent.
+
+    :retried: After which failures a call was tried again, by kind.
+
+    :stops: Why calls are no longer made, a line by kind.
+
+    :end: When the run's time is used up, by the loop's clock.
+    """
 
     def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
         self.requests = 0
-        self.retried: Counter[str] = Counter()  # after which failures, by kind
-        self.stops: dict[str, str] = {}  # why calls are no longer made, by kind
-        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
-        self.halt = self.admission.halt  # starts no further call; calls in flight go on
+        self.retried: Counter[str] = Counter()
+        self.stops: dict[str, str] = {}
+        self.end = NEVER
         self.budget = budget
+        self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
         self._settings = settings
-        self.end = NEVER  # when the run's time is used up, by the loop's clock
 
     def begin(self) -> None:
         """Start the run's clock unless it is running."""
         if self._settings.deadline is not None and self.end == NEVER:
             self.end = asyncio.get_running_loop().time() + self._settings.deadline
 
-    async def before_the_end(self, awaited: Awaitable[T], grace: float = 0.0) -> T:
-        """Return what is awaited; StoppedError ``grace`` seconds after the run's time is up."""
+    def halt(self, error: StoppedError) -> None:
+        """Start no further call; calls in flight go on."""
+        self.admission.halt(error)
+
+    async def before_the_end(
+        self, awaited: Awaitable[T], grace_seconds: float = 0.0
+    ) -> T:
+        """Return what is awaited; StoppedError once the run's time and the grace are over."""
         if self.end == NEVER:
             return await awaited
         try:
-            async with asyncio.timeout_at(self.end + grace) as limit:
+            async with asyncio.timeout_at(self.end + grace_seconds) as limit:
                 return await awaited
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise self._time_is_up() from None
+            raise self._stop_for_lack_of_time() from None
 
     async def reserve(
         self, model: Model, request: Request, *, urgent: bool, batch: bool = False
@@ -161,101 +224,128 @@ class Sender:
 
     async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
         """Return the reply, after several tries if need be; StoppedError if it was never sent."""
-        call = _Call(self.admission.queue(model), model, request, item)
+        call = _Call(
+            queue=self.admission.queue(model), model=model, request=request, item=item
+        )
         while True:
             try:
                 return await self._try(call)
             except TransientError as error:
                 failure = error
             if call.server_is_to_blame:
-                call.refused += 1
+                call.refusals += 1
             else:
                 call.failures[failure.kind] += 1
-            tries = call.refused + call.failures.total()
             if self._settings.retry.is_last(failure, call.failures):
-                if tries > 1:
-                    failure.args = (f"{failure} (tried {tries} times)",)
+                if call.tries > 1:
+                    failure.args = (f"{failure} (tried {call.tries} times)",)
                 raise failure
             now = asyncio.get_running_loop().time()
-            call.failed_at = now if call.failed_at is None else call.failed_at
+            if call.failed_at is None:
+                call.failed_at = now
             self.retried[failure.kind] += 1
-            pause = 0.0
-            if not call.server_is_to_blame and failure.kind != RATE_LIMIT:
-                pause = self._settings.retry.pause(
-                    tries, failure, self._settings.random()
-                )
-            await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
+            time_left = min(item.until, self.end) - now
+            pause = min(self._pause_after(failure, call), time_left)
+            await asyncio.sleep(max(0.0, pause))
+
+    def _pause_after(self, failure: TransientError, call: _Call) -> float:
+        """Return the seconds before a call is tried again.
+
+        Zero where the server is to blame: Admission then holds back every call to it.
+        """
+        if call.server_is_to_blame or failure.kind == RATE_LIMIT:
+            return 0.0
+        draw = self._settings.random()
+        return self._settings.retry.pause(call.tries, failure, draw)
 
     async def _try(self, call: _Call) -> Reply:
-        # What an item still needs goes before new items. Not so a call that has just failed: a
-        # server that answers others must not be tried with that call alone.
-        queue, item = call.queue, call.item
-        urgent = item.until != NEVER and call.failed_at is None
-        reply = None
+        """Send a request once: set money aside, wait, send, and settle in any case."""
+        # Read before the first wait: meanwhile another call may start the item's clock.
+        urgent = call.is_urgent
         reserved = await self.reserve(call.model, call.request, urgent=urgent)
+        billed: Reply | None = None
         try:
-            until = min(item.until, self.end)
-            if until <= asyncio.get_running_loop().time():
-                raise TimeoutError
-            size = queue.tokens.estimate(call.request)
-            first = 0 < call.refused <= PROBES
-            try:
-                started = await self.admission.enter(
-                    queue, size, until, urgent=urgent, first=first
-                )
-            except core.FatalError as error:
-                self.stops.setdefault(error.kind, str(error))
-                if call.failed_at is not None:
-                    raise
-                raise StoppedError(error.kind, str(error)) from None
-            item.until = min(item.until, started + queue.limits.item_deadline)
-            reply = await self._complete(call, started)
-            queue.tokens.correct(size, call.request, reply)
-            return reply
+            billed = await self._send_in_turn(call, urgent=urgent)
+            return billed
         except TimeoutError:
-            now = asyncio.get_running_loop().time()
-            if now >= self.end:
-                raise self._time_is_up() from None
-            what = f"the {queue.limits.item_deadline:g} s of this item are used up"
-            waits = self.admission.describe(now)
-            what += f" ({waits})" if waits else ""
-            raise CallError("item_deadline", f"{queue.spec}: {what}") from None
+            raise self._out_of_time(call.queue) from None
         except TransientError as error:
-            reply = core.Reply() if error.kind in MAY_BE_BILLED else None
+            if error.kind in MAY_BE_BILLED:
+                billed = Reply()  # it names no tokens: booked at all that was set aside
             raise
         finally:
-            self.settle(reserved, queue.spec, reply)
+            self.settle(reserved, call.queue.spec, billed)
+
+    async def _send_in_turn(self, call: _Call, *, urgent: bool) -> Reply:
+        """Wait until a call may go, and send it. Raises TimeoutError once its time is used up."""
+        queue = call.queue
+        item = call.item
+        until = min(item.until, self.end)
+        if until <= asyncio.get_running_loop().time():
+            raise TimeoutError
+        tokens = queue.tokens.estimate(call.request)
+        try:
+            started = await self.admission.enter(
+                queue, tokens, until, urgent=urgent, as_probe=call.is_probe
+            )
+        except FatalError as error:
+            self.stops.setdefault(error.kind, str(error))
+            if call.failed_at is not None:
+                raise
+            raise StoppedError(error.kind, str(error)) from None
+        item.until = min(item.until, started + queue.limits.item_deadline)
+        reply = await self._complete(call, started)
+        queue.tokens.correct(tokens, call.request, reply)
+        return reply
 
     async def _complete(self, call: _Call, started: float) -> Reply:
-        end = min(call.item.until, self.end + DEADLINE_GRACE_S)
+        """Make a call that was let in, and count it as ended, however it ends."""
         self.requests += 1
         failure: BaseException | None = None
-        is_first = (
-            started + call.queue.limits.deadline <= end
-        )  # the model's own deadline
         try:
-            async with nullcontext() if is_first else asyncio.timeout_at(end):
+            async with self._deadline(call, started):
                 return await call.model.complete(call.request)
-        except (core.RefusedError, core.FatalError) as error:
-            failure = call.queue.judged(error)
+        except (RefusedError, FatalError) as error:
+            failure = call.queue.note_refusal(error)
             raise failure from None
         except BaseException as error:
             failure = error
             raise
         finally:
-            if isinstance(failure, core.FatalError):
+            if isinstance(failure, FatalError):
                 # Only the user can mend it, and no answer could be judged meanwhile.
                 self.stops.setdefault(failure.kind, str(failure))
                 self.halt(StoppedError(failure.kind, str(failure)))
-            leave = self.admission.leave
-            call.server_is_to_blame = leave(
+            call.server_is_to_blame = self.admission.leave(
                 call.queue, started, failure, call.failed_at
             )
 
-    def _time_is_up(self) -> StoppedError:
-        waits = self.admission.describe(asyncio.get_running_loop().time())
+    def _deadline(
+        self, call: _Call, started: float
+    ) -> AbstractAsyncContextManager[object]:
+        """Return what ends a call in time, unless the model's own deadline comes first."""
+        end = min(call.item.until, self.end + DEADLINE_GRACE_SECONDS)
+        if started + call.queue.limits.deadline <= end:
+            return nullcontext()
+        return asyncio.timeout_at(end)
+
+    def _out_of_time(self, queue: ModelQueue) -> CallError:
+        """Return the error of a call whose item, or whose run, has no time left."""
+        now = asyncio.get_running_loop().time()
+        if now >= self.end:
+            return self._stop_for_lack_of_time()
+        message = f"{queue.spec}: the {queue.limits.item_deadline:g} s of this item are used up"
+        reason = self.admission.describe(now)
+        if reason:
+            message += f" ({reason})"
+        return CallError("item_deadline", message)
+
+    def _stop_for_lack_of_time(self) -> StoppedError:
+        """Note that the run's time is used up; return the error for calls that are not made."""
         message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
-        message += f"; {waits}" if waits else ""
+        reason = self.admission.describe(asyncio.get_running_loop().time())
+        if reason:
+            message += f"; {reason}"
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 
@@ -321,7 +411,7 @@ class Meter:
         self.models[model.spec] = reply.model or model.spec
 
 
-class Detour:
+class CallRoute:
     """A way to replies other than direct calls: a provider's batches. This one is none."""
 
     takes_all = False
@@ -357,42 +447,42 @@ class Caller:
         settings: CallSettings,
         price: core.Price,
         budget: Budget | None = None,
-        find_detour: "Callable[[Caller], Detour | None] | None" = None,
+        find_route: "Callable[[Caller], CallRoute | None] | None" = None,
     ) -> None:
         self.ledger = ledger
         self.sender = Sender(settings, budget)
         self.price = price
         self._settings = settings
-        self._find_detour = None if settings.replay else find_detour
-        self.detour = Detour()
-        self._look_at = -NEVER  # again for a detour
+        self._find_route = None if settings.replay else find_route
+        self.route = CallRoute()
+        self._look_at = -NEVER  # again for a route
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def open(self) -> None:
-        """Look for a detour before the first call."""
-        if self._find_detour is not None:
+        """Look for a route before the first call."""
+        if self._find_route is not None:
             with suppress(LedgerError):  # the first call looks again, and reports it
-                self._take(self._find_detour(self))
+                self._take(self._find_route(self))
 
-    def _take(self, detour: Detour | None) -> None:
-        self.detour = detour or self.detour
+    def _take(self, route: CallRoute | None) -> None:
+        self.route = route or self.route
         self._look_at = (
-            NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
+            NEVER if route else asyncio.get_running_loop().time() + LOOK_SECONDS
         )
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
         self.sender.halt(error)
-        self.detour.halt(error)
+        self.route.halt(error)
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        waits = (self.detour.describe(), self.sender.admission.describe(now))
+        waits = (self.route.describe(), self.sender.admission.describe(now))
         return "; ".join(filter(None, waits))
 
     async def close(self) -> None:
         """Return once all that was paid for is kept; the ledger stays open."""
-        await self.detour.close()
+        await self.route.close()
         await self.ledger.flush()
 
     def metered(self, meter: Meter) -> core.Ask:
@@ -439,10 +529,10 @@ class Caller:
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
             now = asyncio.get_running_loop().time()
-            if self._find_detour is not None and now >= self._look_at:
+            if self._find_route is not None and now >= self._look_at:
                 self._look_at = now + LOOK_SECONDS  # another run may have begun one
-                self._take(await asyncio.to_thread(self._find_detour, self))
-            found = await self.detour.reply(
+                self._take(await asyncio.to_thread(self._find_route, self))
+            found = await self.route.reply(
                 model, request, row, urgent=bool(meter.models)
             )
             if found is not None:

@@ -296,7 +296,7 @@ class Engine:
         They are twice as many as calls, as some always wait until their reply is on the
         disk. A batch takes all items at once.
         """
-        if self._caller.detour.takes_all:
+        if self._caller.route.takes_all:
             return len(self._tasks)
         return 2 * self._concurrency
 
@@ -311,7 +311,7 @@ class Engine:
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
             meter = Meter(price=self._caller.price)
-            with self._caller.detour.item(meter):
+            with self._caller.route.item(meter):
                 outcome = await self._answer_and_judge(self._tasks[key], meter)
             self._add(outcome)
             # With early stopping, an item from elsewhere in the plan would not be due yet.

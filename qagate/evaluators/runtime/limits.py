@@ -1,181 +1,284 @@
 """When a call may go: the one place that knows every limit and lets waiting calls in.
 
-A call goes when all limits allow it at once, and holds none while it waits for another.
+A call waits in the queue of its model until all limits allow it at once: the calls in
+flight of the run, of the model and of the server, and the rates of all three. While it
+waits for one limit it uses up none of the others. Begin with ``Admission.enter``, which
+waits, and ``Admission._let_in``, which decides.
 """
 
 import asyncio
 import re
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from qagate.evaluators import core
 from qagate.evaluators.core import CallError, FatalError, RefusedError, StoppedError
 from qagate.evaluators.output import plural
-from qagate.evaluators.runtime.server import BURST_S, NEVER, ServerState, TokenBucket
-
-UNLIMITED = 1e12  # requests or tokens a minute: more than anybody can send
-TOKEN_BURST_S = 2.0  # of a tokens limit; so many seconds' worth may go at once
-BAD_REQUEST = frozenset({"bad_request", "target_failed"})
-FEWEST_ALIKE = 3  # calls, if a run has no more, that say so much
-REFUSED_ALIKE = (
-    7  # first calls refused in the same words, after which no call would succeed
+from qagate.evaluators.runtime.server import (
+    BURST_SECONDS,
+    NEVER,
+    ServerState,
+    TokenBucket,
 )
-STRAYS = 3  # statuses in a row that concern all calls, after which those of a proven model end too
-TOKENS_PER_CHARACTER = 0.25  # until replies teach better
+
+UNLIMITED = 1e12
+"""Requests or tokens a minute: more than anybody can send."""
+
+TOKEN_BURST_SECONDS = 2.0
+"""So many seconds' worth of a limit in tokens may go at once."""
+
+TOKENS_PER_CHARACTER = 0.25
+"""The estimate until replies teach better."""
+
 USUAL_REPLY_TOKENS = 1024.0
-LATEST_WEIGHT = 0.1  # of the latest reply in what is learned
-_OWN_WORDS = re.compile(r"\S*\d\S*")  # of one refusal alone: its id, its time
+"""The estimate of a reply that nothing limits, until replies teach better."""
+
+LATEST_WEIGHT = 0.1
+"""The weight of the latest reply in what was learned from all."""
+
+BAD_REQUEST = frozenset({"bad_request", "target_failed"})
+"""Kinds of refusals by which a server may mean the key or the model, not the request."""
+
+REFUSED_ALIKE = 7
+"""So many first calls refused in the same words show that no call would succeed."""
+
+FEWEST_ALIKE = 3
+"""A run that has fewer calls than that is told the same after so many."""
+
+STRAYS = 3
+"""So many statuses in a row that concern all calls are believed of a model that answered."""
+
+_WORDS_WITH_DIGITS = re.compile(r"\S*\d\S*")
+"""What differs between refusals of the same kind: an id, a time."""
 
 
 class TokenLimit(TokenBucket):
-    """A limit in tokens a minute; a reply, at first the ``longest``, corrects a call's estimate."""
+    """A limit in tokens a minute. What a call takes is estimated, and corrected by its reply.
+
+    ``longest`` is the most tokens that a reply may have, if that is limited. The first reply
+    that counts its tokens replaces the first estimate; later ones move it a little.
+    """
 
     def __init__(self, tpm: float, longest: int | None) -> None:
-        super().__init__(tpm / 60, TOKEN_BURST_S)
-        self._per_character = TOKENS_PER_CHARACTER
-        self._reply: float = longest or USUAL_REPLY_TOKENS
-        self._weight = 1.0  # of the next reply in what is learned
+        super().__init__(tpm / 60, TOKEN_BURST_SECONDS)
+        self._tokens_per_character = TOKENS_PER_CHARACTER
+        self._reply_tokens: float = longest or USUAL_REPLY_TOKENS
+        self._next_weight = 1.0
 
     def estimate(self, request: core.Request) -> float:
         """Return how many tokens a request and its reply will probably take."""
+        reply_tokens = self._reply_tokens
         longest = request.parameters.get("max_tokens")
-        reply = min(self._reply, longest) if isinstance(longest, int) else self._reply
-        return _characters(request) * self._per_character + reply
+        if isinstance(longest, int):
+            reply_tokens = min(reply_tokens, longest)
+        return _characters(request) * self._tokens_per_character + reply_tokens
 
     def correct(
         self, estimate: float, request: core.Request, reply: core.Reply
     ) -> None:
         """Replace the estimate of a call by what it took, and learn for the next ones."""
-        if reply.input_tokens:  # else the server does not count: the estimate stays
-            unused = estimate - reply.input_tokens - reply.output_tokens
-            self.empty_at -= unused / self.rate
-            ratio = reply.input_tokens / max(1, _characters(request))
-            self._per_character += self._weight * (ratio - self._per_character)
-            self._reply += self._weight * (reply.output_tokens - self._reply)
-            self._weight = LATEST_WEIGHT
+        if not reply.input_tokens:  # the server does not count: the estimate stays
+            return
+        unused = estimate - reply.input_tokens - reply.output_tokens
+        self.empty_at -= unused / self.rate
+        ratio = reply.input_tokens / max(1, _characters(request))
+        weight = self._next_weight
+        self._tokens_per_character += weight * (ratio - self._tokens_per_character)
+        self._reply_tokens += weight * (reply.output_tokens - self._reply_tokens)
+        self._next_weight = LATEST_WEIGHT
 
 
 def _characters(request: core.Request) -> int:
     return sum(len(message.content) for message in request.messages)
 
 
-WaitingCalls = deque[tuple[asyncio.Future[float], float]]
-"""Calls that are not let in yet, with their estimates in tokens."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCall:
+    """A call that is not let in yet."""
+
+    admitted: asyncio.Future[float]
+    """Gets the loop's time at which the call goes, or the reason why it never will."""
+    tokens: float
+    """The estimate for its request and reply."""
 
 
 class ModelQueue:
-    """The calls to one model. Until the first of them has ended, one at a time goes."""
+    """The calls to one model. Until the first of them has ended, one at a time goes.
+
+    Attributes::
+
+    :requests: The model's limit in requests, and ``tokens`` the one in tokens.
+
+    :urgent: Calls that continue an item. They go before ``waiting``, those that begin one, so
+       that a run cut short has judged its answers.
+
+    :proven: Whether more than one call at a time may go.
+
+    :answered: Whether any call succeeded.
+
+    :hopeless: Why no call will succeed, where all that ended were refused in the same words.
+
+    :_refusals: The words of the refusals before the first answer.
+
+    :_strays: Errors that concern all calls, since the latest success.
+    """
 
     def __init__(self, spec: str, limits: core.Limits, server: ServerState) -> None:
-        self.spec, self.limits, self.server = spec, limits, server
+        self.spec = spec
+        self.limits = limits
+        self.server = server
         self.in_flight = 0
-        self.requests = TokenBucket((limits.rpm or UNLIMITED) / 60, BURST_S)
+        self.requests = TokenBucket((limits.rpm or UNLIMITED) / 60, BURST_SECONDS)
         self.tokens = TokenLimit(limits.tpm or UNLIMITED, limits.max_tokens)
-        # Urgent calls continue an item: a run cut short has then judged its answers.
-        self.urgent, self.waiting = WaitingCalls(), WaitingCalls()
-        self.proven = False  # whether more than one call at a time may go
+        self.urgent: deque[WaitingCall] = deque()
+        self.waiting: deque[WaitingCall] = deque()
+        self.proven = False
         self.answered = False
-        self.refusals: list[str] = []  # the words of those before the first answer
-        self.hopeless: FatalError | None = (
-            None  # why no call will succeed, if all were the same
-        )
-        self.strays = 0  # errors that concern all calls, since the latest success
+        self.hopeless: FatalError | None = None
+        self._refusals: list[str] = []
+        self._strays = 0
 
-    def judged(self, error: RefusedError | FatalError) -> CallError:
-        """Return the error as a FatalError, or as one of this call alone.
+    def note_refusal(self, error: RefusedError | FatalError) -> CallError:
+        """Count a refusal; return it as the error of all calls, or of this call alone.
 
-        Gateways refuse all first calls in the same words where the key or the model is wrong. A
-        model that has answered may send a status of that kind by mistake, as load balancers do.
+        A FatalError concerns all calls, but one that a model sends after it has answered may
+        be a mistake, as load balancers make them: not before a few in a row is it believed.
+
+        A RefusedError concerns its call. But gateways refuse all first calls in the same
+        words where the key or the model is wrong.
         """
         if isinstance(error, FatalError):
-            self.strays += 1
-            is_stray = self.answered and self.strays < STRAYS
-            return CallError(error.kind, str(error)) if is_stray else error
+            self._strays += 1
+            if self.answered and self._strays < STRAYS:
+                return CallError(error.kind, str(error))
+            return error
         if self.answered or error.kind not in BAD_REQUEST:
             return error
-        self.refusals.append(_OWN_WORDS.sub("", str(error)))
-        self.hopeless, count = None, len(self.refusals)
-        if count >= FEWEST_ALIKE and len(set(self.refusals)) == 1:
-            said = f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
-            said += f"{self.limits.advice} ({self.server.name})"
-            self.hopeless = FatalError(error.kind, said)
-        return self.hopeless if self.hopeless and count >= REFUSED_ALIKE else error
+        self._refusals.append(_WORDS_WITH_DIGITS.sub("", str(error)))
+        self.hopeless = self._hopelessness(error)
+        if self.hopeless is not None and len(self._refusals) >= REFUSED_ALIKE:
+            return self.hopeless
+        return error
 
-    def learn(self, error: BaseException | None) -> None:
+    def _hopelessness(self, error: RefusedError) -> FatalError | None:
+        """Return why no call will succeed; None if the refusals differ or are too few."""
+        count = len(self._refusals)
+        if count < FEWEST_ALIKE or len(set(self._refusals)) > 1:
+            return None
+        message = (
+            f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
+            f"{self.limits.advice} ({self.server.name})"
+        )
+        return FatalError(error.kind, message)
+
+    def note_end(self, error: BaseException | None) -> None:
         """Note how a call ended; ``error`` None is a success."""
         if error is None:
-            self.answered, self.hopeless, self.strays = True, None, 0
-        is_doubtful = (
-            isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
-        )
-        self.proven = self.proven or not is_doubtful
+            self.answered = True
+            self.hopeless = None
+            self._strays = 0
+        is_one_of_few = 0 < len(self._refusals) < REFUSED_ALIKE
+        if not (isinstance(error, RefusedError) and is_one_of_few):
+            self.proven = True
 
 
 class Admission:
-    """Lets the calls of a run in. ``random`` draws numbers from 0 to 1 that spread pauses."""
+    """Lets the calls of a run in.
+
+    A call that has to wait is put into the queue of its model. Whenever something changes (a
+    call comes or ends, the run is halted) ``_let_calls_in`` looks at the first call of each
+    queue. Where only time decides, it sets an alarm for itself. The models have turns: each
+    look begins with another one.
+
+    ``random`` draws numbers from 0 to 1 that spread pauses.
+    """
 
     def __init__(
         self, concurrency: int, rpm: int | None, random: Callable[[], float]
     ) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
-        self._requests = TokenBucket((rpm or UNLIMITED) / 60, BURST_S)
+        self._requests = TokenBucket((rpm or UNLIMITED) / 60, BURST_SECONDS)
         self._random = random
         self._servers: dict[str, ServerState] = {}
-        self._turns: deque[ModelQueue] = deque()
+        self._queues: deque[ModelQueue] = deque()
         self._halted: StoppedError | None = None
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def hopeless(self) -> dict[str, str]:
-        """Why no call to a model will succeed, by kind, where all that ended were refused alike."""
-        found = (queue.hopeless for queue in list(self._turns))
-        return {error.kind: str(error) for error in found if error}
+        """Why no call to a model will succeed, by kind, where all that ended were refused alike.
+
+        Any thread may read it, as the two below: each copies before it loops.
+        """
+        reasons: dict[str, str] = {}
+        for queue in list(self._queues):
+            error = queue.hopeless
+            if error is not None:
+                reasons[error.kind] = str(error)
+        return reasons
 
     @property
     def limit(self) -> int:
         """How many calls may be in flight now."""
-        windows = sum(int(server.window) for server in list(self._servers.values()))
-        return min(self._concurrency, windows or self._concurrency)
+        servers = list(self._servers.values())
+        if not servers:
+            return self._concurrency
+        return min(self._concurrency, sum(int(server.window) for server in servers))
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        return "; ".join(
-            filter(None, (one.describe(now) for one in list(self._servers.values())))
-        )
+        servers = list(self._servers.values())
+        reasons = [server.describe(now) for server in servers]
+        return "; ".join(reason for reason in reasons if reason)
 
     def queue(self, model: core.Model) -> ModelQueue:
-        """Return the queue of a model."""
-        for queue in self._turns:
+        """Return the queue of a model; the first call to it makes one."""
+        for queue in self._queues:
             if queue.spec == model.spec:
                 return queue
         limits = model.limits
-        new = ServerState(
-            limits.host, self._concurrency, self._random, limits.item_deadline
-        )
-        server = self._servers.setdefault(limits.host, new)
-        self._turns.append(ModelQueue(model.spec, limits, server))
-        return self._turns[-1]
+        server = self._servers.get(limits.host)
+        if server is None:
+            server = ServerState(
+                limits.host, self._concurrency, self._random, limits.item_deadline
+            )
+            self._servers[limits.host] = server
+        new_queue = ModelQueue(model.spec, limits, server)
+        self._queues.append(new_queue)
+        return new_queue
 
     async def enter(
-        self, queue: ModelQueue, size: float, until: float, *, urgent: bool, first: bool
+        self,
+        queue: ModelQueue,
+        tokens: float,
+        until: float,
+        *,
+        urgent: bool,
+        as_probe: bool,
     ) -> float:
         """Return the loop's time as soon as a call may go; it then counts as in flight.
 
-        An ``urgent`` call goes before those that are not, and a ``first`` one before its like.
-        Raises TimeoutError at ``until``, and the reason if the call may not go at all.
+        An ``urgent`` call goes before those that are not, and one that goes ``as_probe``
+        before its like. Raises TimeoutError at ``until``, and the reason if the call may not
+        go at all.
         """
-        future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        admitted: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        call = WaitingCall(admitted=admitted, tokens=tokens)
         calls = queue.urgent if urgent else queue.waiting
-        (calls.appendleft if first else calls.append)((future, size))
-        self.pump()
+        if as_probe:
+            calls.appendleft(call)
+        else:
+            calls.append(call)
+        self._let_calls_in()
         try:
             async with asyncio.timeout_at(None if until == NEVER else until):
-                return await future
+                return await admitted
         except (TimeoutError, asyncio.CancelledError) as error:
             # It may have been let in and given up in the same turn of the loop.
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self.leave(queue, future.result(), error, None)
+            if _has_result(admitted):
+                self.leave(queue, admitted.result(), error, None)
             raise
 
     def leave(
@@ -183,65 +286,91 @@ class Admission:
         queue: ModelQueue,
         started: float,
         error: BaseException | None,
-        failed: float | None,
+        failed_at: float | None,
     ) -> bool:
-        """Count a call as ended; see ``ServerState.end`` for the arguments and the result."""
-        queue.learn(error)
+        """Count a call as ended; see ``ServerState.note_end`` for the arguments and the result."""
+        queue.note_end(error)
         queue.in_flight -= 1
         self.in_flight -= 1
-        is_to_blame = queue.server.end(
-            error, started, asyncio.get_running_loop().time(), failed
-        )
-        self.pump()
-        return is_to_blame
+        now = asyncio.get_running_loop().time()
+        server_is_to_blame = queue.server.note_end(error, started, now, failed_at)
+        self._let_calls_in()
+        return server_is_to_blame
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call at all: every call that waits raises this."""
-        self._halted = self._halted or error
-        self.pump()
+        if self._halted is None:
+            self._halted = error
+        self._let_calls_in()
 
-    def pump(self) -> None:
-        """Let in what may go now, the models in turn; set a timer where only time decides."""
-        if not any(queue.urgent or queue.waiting for queue in self._turns):
+    def _let_calls_in(self) -> None:
+        """Let in what may go now, the models in turn; set an alarm where only time decides."""
+        if not any(queue.urgent or queue.waiting for queue in self._queues):
             return
         loop = asyncio.get_running_loop()
         now = loop.time()
-        self._turns.rotate(1)
-        delays = [self._let_in(queue, queue.urgent, now) for queue in self._turns]
-        delays += [
-            self._let_in(one, one.waiting, now) for one in self._turns if not one.urgent
-        ]
+        self._queues.rotate(1)
+        delay = NEVER
+        for queue in self._queues:
+            delay = min(delay, self._let_in(queue, queue.urgent, now))
+        for queue in self._queues:
+            if not queue.urgent:
+                delay = min(delay, self._let_in(queue, queue.waiting, now))
         if self._alarm is not None:
             self._alarm.cancel()
-        delay = min(delays)
-        self._alarm = None if delay == NEVER else loop.call_at(now + delay, self.pump)
+            self._alarm = None
+        if delay < NEVER:
+            self._alarm = loop.call_at(now + delay, self._let_calls_in)
 
-    def _let_in(self, queue: ModelQueue, calls: WaitingCalls, now: float) -> float:
-        """Let in calls to a model; return the seconds until the next of them may go."""
+    def _let_in(
+        self, queue: ModelQueue, calls: deque[WaitingCall], now: float
+    ) -> float:
+        """Let in calls to a model; return the seconds until the next of them may go.
+
+        Infinite if none is left, or if only the end of another call decides.
+        """
         while calls:
-            future, size = calls[0]
-            if not future.done():
-                if why := self._halted or queue.server.barred(queue.spec, now):
-                    future.set_exception(
-                        type(why)(why.kind, str(why))
-                    )  # with its own traceback
-                elif (delay := self._delay(queue, size, now)) > 0:
-                    return delay
-                else:
-                    self.in_flight += 1
-                    queue.in_flight += 1
-                    queue.server.start(now)
-                    self._requests.take(now)
-                    queue.requests.take(now)
-                    queue.tokens.take(now, size)
-                    future.set_result(now)
+            call = calls[0]
+            if call.admitted.done():  # given up while it waited
+                calls.popleft()
+                continue
+            reason = self._halted or queue.server.reason_not_to_wait(queue.spec, now)
+            if reason is not None:
+                calls.popleft()
+                # Each call gets an error of its own, with its own traceback.
+                call.admitted.set_exception(type(reason)(reason.kind, str(reason)))
+                continue
+            delay = self._hold_back(queue, call.tokens, now)
+            if delay > 0:
+                return delay
             calls.popleft()
+            self._start(queue, call.tokens, now)
+            call.admitted.set_result(now)
         return NEVER
 
-    def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
+    def _hold_back(self, queue: ModelQueue, tokens: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
-        room = (queue.limits.concurrency or self._concurrency) if queue.proven else 1
-        if self.in_flight >= self._concurrency or queue.in_flight >= room:
+        most_in_flight = 1
+        if queue.proven:
+            most_in_flight = queue.limits.concurrency or self._concurrency
+        if self.in_flight >= self._concurrency or queue.in_flight >= most_in_flight:
             return NEVER
-        own = max(queue.requests.wait(now), queue.tokens.wait(now, size))
-        return max(own, self._requests.wait(now), queue.server.wait(now))
+        return max(
+            queue.requests.wait(now),
+            queue.tokens.wait(now, tokens),
+            self._requests.wait(now),
+            queue.server.hold_back(now),
+        )
+
+    def _start(self, queue: ModelQueue, tokens: float, now: float) -> None:
+        """Count a call that goes now, in every limit."""
+        self.in_flight += 1
+        queue.in_flight += 1
+        queue.server.note_start(now)
+        self._requests.take(now)
+        queue.requests.take(now)
+        queue.tokens.take(now, tokens)
+
+
+def _has_result(future: asyncio.Future[float]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None

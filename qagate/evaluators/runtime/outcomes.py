@@ -1,4 +1,13 @@
-"""Where the engine posts how each item ended, where tests wait for it, and what pytest tells it."""
+"""Between the engine and the tests: outcomes one way, instructions the other.
+
+The engine posts how each item ended to an OutcomeWriter. A test waits for its item: in the
+engine's own process at InMemoryOutcomes, in other processes (workers of pytest-xdist) at an
+OutcomeReader, which watches the file that an OutcomeStore writes. The engine also sends a
+heartbeat. Where it stops, a test raises EngineLostError in place of waiting for ever.
+
+The other way goes an EngineHandle: through it pytest tells the engine which items to work
+on, in the words of ``Instruction``.
+"""
 
 import pickle
 import sqlite3
@@ -12,11 +21,21 @@ from pathlib import Path
 from qagate.evaluators.core import Outcome, QAError
 
 BEAT_SECONDS = 0.5
+"""Between two heartbeats of an engine."""
+
 SILENCE_SECONDS = 30.0
+"""After so long without a heartbeat an engine is taken for lost."""
+
 LOST = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
-POLL_SECONDS = 0.03  # with eight workers, polling more often costs more than it gains
-GRACE_SECONDS = 3.0  # calls in flight when a run is stopped may still arrive
-ENDED_AT_ONCE = 8  # tests whose end is told in one message
+
+POLL_SECONDS = 0.03
+"""Between two looks at the file. With eight workers, more of them cost more than they gain."""
+
+GRACE_SECONDS = 3.0
+"""For so long calls in flight may still arrive when a run is stopped."""
+
+ENDED_TESTS_AT_ONCE = 8
+"""The end of so many tests is told in one message."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
@@ -32,7 +51,7 @@ class EngineLostError(QAError):
 
 
 class OutcomeWriter:
-    """Where an engine posts outcomes; by itself nowhere."""
+    """Where an engine posts outcomes. This one posts them nowhere."""
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Publish these outcomes to every waiting test."""
@@ -41,7 +60,10 @@ class OutcomeWriter:
         """Show that the engine is alive."""
 
     def note_work(self, key: str, left: float | None) -> None:
-        """Note that the user's code begins on an item, with the run's seconds, or ended (None)."""
+        """Note that the user's code begins its work on an item, or has ended it.
+
+        ``left`` is how many seconds the run has left where it begins, None where it has ended.
+        """
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why: no test waits any longer."""
@@ -55,46 +77,54 @@ class InMemoryOutcomes(OutcomeWriter):
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
-        self._silence = (
-            0.0  # seconds waited without a beat, none while this process was stopped
-        )
-        self.ended: str | None = None  # why nothing more will come
-        self._news = threading.Condition()
+        """By the key of the item."""
+        self.ended: str | None = None
+        """Why nothing more will come; None while more may."""
+        self._has_changed = threading.Condition()
+        # Waits are counted, not the clock: while this process is stopped, none pass.
+        self._silent_seconds = 0.0
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Wake the tests that wait for these outcomes."""
-        with self._news:
-            self.outcomes.update((one.key, one) for one in outcomes)
-            self._news.notify_all()
+        with self._has_changed:
+            for outcome in outcomes:
+                self.outcomes[outcome.key] = outcome
+            self._has_changed.notify_all()
 
     def beat(self) -> None:
         """Show that the engine is alive."""
-        self._silence = 0.0
+        self._silent_seconds = 0.0
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""
-        with self._news:
+        with self._has_changed:
             self.ended = message
-            self._news.notify_all()
+            self._has_changed.notify_all()
 
     def wait(self, key: str) -> Outcome:
-        """Return an item's outcome once it came; MISSING if none will, EngineLostError if lost."""
-        with self._news:
+        """Return an item's outcome once it has come, or a missing one if none will come.
+
+        Raises EngineLostError once the engine has been silent for SILENCE_SECONDS.
+        """
+        with self._has_changed:
             while key not in self.outcomes:
                 if self.ended is not None:
                     return _missing(key, self.ended)
-                if self._silence >= SILENCE_SECONDS:
+                if self._silent_seconds >= SILENCE_SECONDS:
                     raise EngineLostError(LOST)
-                if not self._news.wait(BEAT_SECONDS):
-                    self._silence += BEAT_SECONDS
+                if not self._has_changed.wait(BEAT_SECONDS):
+                    self._silent_seconds += BEAT_SECONDS
             return self.outcomes[key]
 
 
 class OutcomeStore(OutcomeWriter):
-    """The file that other processes watch; ``first`` learns of everything before them."""
+    """The file that other processes watch.
 
-    def __init__(self, path: Path, first: OutcomeWriter | None = None) -> None:
-        self._first = first or OutcomeWriter()
+    ``told_first`` learns of everything before them.
+    """
+
+    def __init__(self, path: Path, told_first: OutcomeWriter | None = None) -> None:
+        self._told_first = told_first or OutcomeWriter()
         self._connection = _connect(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = OFF")
@@ -102,8 +132,8 @@ class OutcomeStore(OutcomeWriter):
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Publish these outcomes, in the file in one transaction."""
-        self._first.post(outcomes)
-        rows = [(one.key, pickle.dumps(one)) for one in outcomes]
+        self._told_first.post(outcomes)
+        rows = [(outcome.key, pickle.dumps(outcome)) for outcome in outcomes]
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(
@@ -112,16 +142,16 @@ class OutcomeStore(OutcomeWriter):
 
     def beat(self) -> None:
         """Show that the engine is alive."""
-        self._first.beat()
+        self._told_first.beat()
         self._connection.execute("UPDATE pulse SET beat = beat + 1")
 
     def note_work(self, key: str, left: float | None) -> None:
         """Pass it on: no test asks the file."""
-        self._first.note_work(key, left)
+        self._told_first.note_work(key, left)
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""
-        self._first.end(message)
+        self._told_first.end(message)
         self._connection.execute("UPDATE pulse SET ended = ?", (message,))
 
     def close(self) -> None:
@@ -136,27 +166,27 @@ class OutcomeReader:
         self._connection = _connect(path)
         self._sleep = sleep
         # Kept from wait to wait: the silence of a dead engine is waited for once, not in each test.
-        self._beat: object = None
-        self._silence = 0.0  # seconds waited since the last beat
+        self._last_beat: object = None
+        self._silent_seconds = 0.0
 
     def wait(self, key: str) -> Outcome:
         """Return the outcome as InMemoryOutcomes.wait does."""
         while True:
-            news = self._connection.execute(_NEWS, (key,)).fetchone()
-            body, beat, ended = news or (None, None, None)
+            row = self._connection.execute(_NEWS, (key,)).fetchone()
+            body, beat, ended = row or (None, None, None)
             if body is not None:
-                found: Outcome = pickle.loads(
-                    body
-                )  # of our engine, in this run's own folder
-                return found
+                # It is our engine's own, from this run's own folder: safe to unpickle.
+                outcome: Outcome = pickle.loads(body)
+                return outcome
             if ended is not None:
                 return _missing(key, str(ended))
-            if beat != self._beat:
-                self._beat, self._silence = beat, 0.0
-            elif self._silence >= SILENCE_SECONDS:
+            if beat != self._last_beat:
+                self._last_beat = beat
+                self._silent_seconds = 0.0
+            elif self._silent_seconds >= SILENCE_SECONDS:
                 raise EngineLostError(LOST)
             self._sleep(POLL_SECONDS)
-            self._silence += POLL_SECONDS
+            self._silent_seconds += POLL_SECONDS
 
     def close(self) -> None:
         """Close the file."""
@@ -164,6 +194,7 @@ class OutcomeReader:
 
 
 def _missing(key: str, message: str) -> Outcome:
+    """Return the outcome of an item for which none will come."""
     return Outcome(key=key, state="missing", kind="stopped", message=message)
 
 
@@ -229,7 +260,7 @@ class MoveToFront:
 
 @dataclass(frozen=True, slots=True)
 class CountEndedTests:
-    """Count so many more tests as over."""
+    """Count ``count`` more tests as ended."""
 
     count: int
 
@@ -246,11 +277,15 @@ Instruction = AllowHeadStart | Select | MoveToFront | CountEndedTests | Refuse
 
 
 class EngineHandle(ABC):
-    """The engine as pytest's side sees it, in a thread or in a process."""
+    """The engine as pytest's side sees it, in a thread or in a process.
+
+    ``arrivals`` holds the outcomes so far. The handle has one thread of this process, which
+    does ``work``: it runs the engine, or listens to its process.
+    """
 
     def __init__(self, work: Callable[[], None], name: str) -> None:
         self.arrivals = InMemoryOutcomes()
-        self._ended = 0
+        self._ended_tests = 0
         self._thread = threading.Thread(target=work, name=name, daemon=True)
 
     @property
@@ -276,7 +311,7 @@ class EngineHandle(ABC):
         """Pass an instruction on; an engine that is over ignores it."""
 
     def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
-        """Return once everything is loaded, if that can go on undisturbed meanwhile."""
+        """Return once everything is loaded, if the engine can load beside what goes on here."""
 
     def allow_head_start(self, count: int) -> None:
         """Work on up to ``count`` items before it is known which items have a test."""
@@ -292,11 +327,11 @@ class EngineHandle(ABC):
             self.tell(MoveToFront(key))
 
     def count_ended_test(self) -> None:
-        """Count one more test as over."""
-        self._ended += 1
-        if self._ended >= ENDED_AT_ONCE:
-            self.tell(CountEndedTests(self._ended))
-            self._ended = 0
+        """Count one more test as ended."""
+        self._ended_tests += 1
+        if self._ended_tests >= ENDED_TESTS_AT_ONCE:
+            self.tell(CountEndedTests(self._ended_tests))
+            self._ended_tests = 0
 
     def refuse(self, why: str) -> None:
         """Ask nothing more and let no test wait; ``why`` is the engine's failure."""

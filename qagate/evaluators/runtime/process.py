@@ -1,7 +1,17 @@
-"""An engine in a process of its own, forked from pytest's before that has any thread; or a thread.
+"""Where the engine runs: in a process of its own, or in a thread of pytest's.
 
-Two processes share no interpreter lock: on two cores both run at full speed. A pipe joins them, and
-its end ends the run on either side: no further call is made, and no test waits.
+Two processes share no interpreter lock: on two cores both run at full speed. So the engine's
+process is forked from pytest's before that has any thread (``fork_early``), loads what is
+heavy while tests are still collected, and is given its job once that is known (``begin``).
+Where no process can be forked safely, a thread does the same.
+
+One pipe joins the two. Towards pytest go notices (``Notice``): outcomes, the heartbeat, the
+status. Towards the engine go instructions, and at the end ``Stop``. The end of the pipe ends
+the run on either side: without pytest the engine makes no further call, and without the
+engine no test waits.
+
+Two sides stand in this file: EngineProcess and EngineThread are pytest's; ``work`` and all
+below it run in the engine's process.
 """
 
 import asyncio
@@ -13,14 +23,15 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from io import BytesIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Literal
+from types import FrameType
+from typing import assert_never
 
 from qagate.evaluators.core import Outcome, UsageError
 from qagate.evaluators.runtime import outcomes
@@ -36,30 +47,42 @@ from qagate.evaluators.text import Key
 from qagate.evaluators.user_code import in_thread
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
+
+READY_SECONDS = 5.0
+"""Tests wait no longer for an engine that loads. An SDK loads in less."""
+
 STATUS_SECONDS = 0.1
-SILENT_SECONDS = (
-    SILENCE_SECONDS - 2
-)  # after which an engine is ended, before tests give it up
-WAITS = 28  # short ones, in place of one as long as SILENT_SECONDS
-LATE_SECONDS = 1.5  # how long after the run's time is used up a silent engine is ended
-TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
-COLLECT_AT = 20_000  # new objects, not 700: garbage collection took an eighth of the engine's time
-Notice = Literal["made", "problem", "ready", "post", "status", "beat", "work", "end"]
-"""What the engine's process says, each with one value."""
-TASKS = Path(
-    "/proc/self/task"
-)  # Linux lists a process's threads there, those of C code too
+"""Between two reports of the engine's status."""
+
+PATIENCE_SECONDS = SILENCE_SECONDS - 2
+"""A process that is silent for so long is killed, just before tests would give it up."""
+
+WAITS = 28
+"""So many short waits for a notice make up the whole patience, see ``_wait_for_notice``."""
+
+LATE_SECONDS = 1.5
+"""A silent process is killed so long after the run's time is used up."""
+
+TAIL_SECONDS = 2.0
+"""To write what has arrived, once nothing more is waited for."""
+
+COLLECT_AT = 20_000
+"""New objects between garbage collections, not 700: they took an eighth of the engine's time."""
+
+TASKS = Path("/proc/self/task")
+"""Linux lists a process's threads there, those of C code too."""
 
 
 def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
     """Return a process that does ``load`` until ``begin`` gives it a job; None if there is none."""
-    if can_fork():
-        process = EngineProcess(load=load)
-        with contextlib.suppress(OSError):
-            process.fork()
-            return process
-    return None
+    if not can_fork():
+        return None
+    process = EngineProcess(load=load)
+    try:
+        process.fork()
+    except OSError:  # the system has no process left
+        return None
+    return process
 
 
 def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
@@ -69,9 +92,7 @@ def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
         return early
     if can_fork():
         process = EngineProcess(job)
-        with contextlib.suppress(
-            OSError
-        ):  # no process is to be had, yet a thread may be
+        with contextlib.suppress(OSError):  # no process is left, but a thread may be
             process.start()
             return process
     thread = EngineThread(job)
@@ -81,13 +102,14 @@ def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
 
 def can_fork() -> bool:
     """Whether a process may be forked: on Linux, if no other thread could hold a lock in it."""
-    alone = (
-        threading.active_count() == 1 and not multiprocessing.current_process().daemon
-    )
-    if sys.platform == "linux" and alone:
-        with contextlib.suppress(OSError):
-            return len(list(TASKS.iterdir())) == 1
-    return False
+    if sys.platform != "linux" or threading.active_count() > 1:
+        return False
+    if multiprocessing.current_process().daemon:
+        return False
+    try:
+        return len(list(TASKS.iterdir())) == 1
+    except OSError:
+        return False
 
 
 def pack(job: Job) -> bytes:
@@ -105,24 +127,27 @@ def pack(job: Job) -> bytes:
 def _signals_held() -> Iterator[None]:
     """Hold signals back while the process forks, which must not handle them as pytest does.
 
-    Here an interrupt would be lost in a hook after the fork, or leave a lock of its taken. A mask
-    alone does not help, as any thread may receive a signal.
+    In the new process an interrupt would be lost in a hook after the fork, or leave a lock
+    of that hook taken. A mask alone does not help, as any thread may receive a signal.
     """
     came: list[int] = []
-    is_main = threading.current_thread() is threading.main_thread()
-    former = {
-        number: signal.signal(number, lambda got, _: came.append(got))
-        for number in (SIGNALS if is_main else ())
-    }
+
+    def note(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            former[number] = signal.signal(number, note)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in former.items():
-            signal.signal(number, handler)
-    for got in came:
-        signal.raise_signal(got)
+        for held, handler in former.items():
+            signal.signal(held, handler)
+    for received in came:
+        signal.raise_signal(received)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +157,86 @@ class Stop:
     grace: float
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The engine is made and begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The engine cannot be made; ``message`` is for the user."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Everything is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """These items have ended."""
+
+    outcomes: Sequence[Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the engine is doing now."""
+
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The engine is alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The user's code begins its work on an item, or has ended it (``left`` None)."""
+
+    key: str
+    left: float | None
+    """Seconds that the run has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Nothing more will come, and why."""
+
+    message: str
+
+
+Notice = Made | Problem | Ready | Posted | Reported | Beat | Work | Over
+"""What the engine's process says. The first is Made or Problem."""
+
+
 class EngineProcess(EngineHandle):
-    """An engine in a forked process; one without a job does ``load`` until it is given one."""
+    """An engine in a forked process; one without a job does ``load`` until it is given one.
+
+    Its life: ``fork``, ``give`` it a job if it has none, ``start``, ``stop``. A process that
+    gets no job is ended by ``abandon``. On this side two threads serve it. One reads notices
+    (``_read``), and kills the process if it is silent for too long: the user's code may hold
+    it up for ever. The other writes instructions (``_write``).
+
+    Attributes::
+
+    :status: The engine's latest status; after the end the final one.
+
+    :_connection: This side's end of the pipe; ``_childs`` is the engine's.
+
+    :_outbox: What the engine is still to be told; None ends the writer.
+
+    :_at_work: The keys of items on which the user's code works now, the latest last.
+
+    :_was_silent: Whether the process was killed for its silence.
+
+    :_ready: Set once the engine has loaded everything, or has died.
+    """
 
     status = Status()
-    """The engine's latest status; after the end the final one."""
 
     def __init__(
         self, job: Job | None = None, load: Callable[[], None] = do_nothing
@@ -154,14 +254,6 @@ class EngineProcess(EngineHandle):
             target=self._write, name="qa-engine-writer", daemon=True
         )
         self._outbox: SimpleQueue[Instruction | Stop | None] = SimpleQueue()
-        self._received: Mapping[Notice, Callable[[Any], None]] = {
-            "post": self.arrivals.post,
-            "status": self._note,
-            "beat": lambda _: self.arrivals.beat(),
-            "end": self.arrivals.end,
-            "ready": lambda _: self._ready.set(),
-            "work": lambda key_and_left: self._note_work(*key_and_left),
-        }
         self._at_work: dict[str, None] = {}
         self._was_silent = False
         self._ready = threading.Event()
@@ -179,7 +271,8 @@ class EngineProcess(EngineHandle):
     def give(self, job: Job) -> bool:
         """Give the job to a process that was started without one; return False if it has died."""
         try:
-            self._connection.send_bytes(pack(job))  # never a local: it holds the keys
+            # The packed job is never a local: a traceback would show the keys in it.
+            self._connection.send_bytes(pack(job))
         except OSError:
             self.abandon()
             return False
@@ -190,16 +283,17 @@ class EngineProcess(EngineHandle):
         """Make the engine and begin. Raises UsageError if that is impossible, or OSError."""
         if self._process.pid is None:
             self.fork()
+        notice: Notice
         try:
-            message, value = self._connection.recv()
+            notice = self._connection.recv()
         except (EOFError, ConnectionError):
-            message, value = "problem", self._death()
+            notice = Problem(self._death())
         except BaseException:  # an interrupt: nobody else can end the process
             self.abandon()
             raise
-        if message == "problem":
+        if isinstance(notice, Problem):
             self._process.join()
-            raise UsageError(value)
+            raise UsageError(notice.message)
         self._thread.start()
         self._writer.start()
 
@@ -234,40 +328,70 @@ class EngineProcess(EngineHandle):
         self._thread.join()
 
     def _write(self) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # the engine has ended: there is nobody to tell
+        """Send what is put into the outbox, until the engine has ended."""
+        with contextlib.suppress(OSError):  # there is nobody left to tell
             while (message := self._outbox.get()) is not None:
                 self._connection.send(message)
 
-    def _note(self, status: Status) -> None:
-        self.status = status
-        self.arrivals.beat()
-
-    def _note_work(self, key: str, left: float | None) -> None:
-        if left is None:
-            self._at_work.pop(key, None)
-        else:
-            self._at_work[key] = None
-            self.status = replace(self.status, left=left)
-
     def _read(self) -> None:
+        """Take in what the engine says, until it has ended; then let no test wait."""
         try:
-            while self._hears():
-                message, value = self._connection.recv()
-                self._received[message](value)
+            while self._wait_for_notice():
+                self._take_in(self._connection.recv())
             self._was_silent = True
             self._process.kill()
-        except (EOFError, OSError):
+        except (EOFError, OSError):  # it has ended
             pass
         except Exception:  # noqa: BLE001  # what cannot be read cannot be waited for
             self._process.kill()
         self._ready.set()
         self._outbox.put(None)
         self._process.join()
-        if self.arrivals.ended is not None:
-            return
-        # It was killed: no test may wait for it.
+        if self.arrivals.ended is None:
+            self._announce_death()
+
+    def _wait_for_notice(self) -> bool:
+        """Return True once there is a notice, False if the engine stayed silent for too long.
+
+        The engine sends its status all the time. Many short waits stand in place of a long
+        one: when the whole run is stopped (Ctrl-Z) and goes on later, only the wait that was
+        interrupted is over at once.
+        """
+        seconds = max(1.0, self.status.left + LATE_SECONDS)
+        seconds = min(PATIENCE_SECONDS, seconds)
+        return any(self._connection.poll(seconds / WAITS) for _ in range(WAITS))
+
+    def _take_in(self, notice: Notice) -> None:
+        """Do what a notice calls for on this side."""
+        match notice:
+            case Posted():
+                self.arrivals.post(notice.outcomes)
+            case Reported():
+                self.status = notice.status
+                self.arrivals.beat()
+            case Beat():
+                self.arrivals.beat()
+            case Work():
+                self._note_work(notice)
+            case Ready():
+                self._ready.set()
+            case Over():
+                self.arrivals.end(notice.message)
+            case Made() | Problem():
+                raise ValueError(f"{notice} is no notice of an engine that runs")
+            case _:
+                assert_never(notice)
+
+    def _note_work(self, notice: Work) -> None:
+        """Note who is to blame if the engine is held up, and how long it may be."""
+        if notice.left is None:
+            self._at_work.pop(notice.key, None)
+        else:
+            self._at_work[notice.key] = None
+            self.status = replace(self.status, left=notice.left)
+
+    def _announce_death(self) -> None:
+        """Tell all tests, in every process, that the engine was killed."""
         why = self.status.failure or self._death()
         self.status = replace(self.status, failure=why, in_flight=0, waiting="")
         self.arrivals.end(why)
@@ -275,27 +399,17 @@ class EngineProcess(EngineHandle):
             with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:
                 store.end(why)
 
-    def _hears(self) -> bool:
-        """Wait for a message; the engine sends its status all the time.
-
-        A stop of the whole run (Ctrl-Z) outlasts one of the short waits, not all of them.
-        """
-        most = min(SILENT_SECONDS, max(1.0, self.status.left + LATE_SECONDS))
-        return any(self._connection.poll(most / WAITS) for _ in range(WAITS))
-
     def _death(self) -> str:
+        """Return how the process ended, once it has, and what the user can do."""
         self._process.join()
-        how = "was held up and ended" if self._was_silent else "died"
-        own = ", ".join(list(self._at_work)[:3])
-        return (
-            f"the engine's process {how} (exit code {self._process.exitcode})"
-            + (
-                f" while code of yours judged or answered {own}: mend that first"
-                if own
-                else ""
+        fate = "was held up and ended" if self._was_silent else "died"
+        message = f"the engine's process {fate} (exit code {self._process.exitcode})"
+        if self._at_work:
+            items = ", ".join(list(self._at_work)[:3])
+            message += (
+                f" while code of yours judged or answered {items}: mend that first"
             )
-            + "; what was paid for is kept, run again to go on"
-        )
+        return f"{message}; what was paid for is kept, run again to go on"
 
 
 class EngineThread(EngineHandle):
@@ -339,11 +453,12 @@ class EngineThread(EngineHandle):
         self._engine.close()
 
     def _run(self) -> None:
+        """Run the engine to its end in a loop of its own."""
         try:
-            work = self._engine.run(
+            running = self._engine.run(
                 self._job.schedule, self._job.models, self._job.prepare
             )
-            self._main = self._loop.create_task(work)
+            self._main = self._loop.create_task(running)
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._main)
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
@@ -360,132 +475,153 @@ class PipeWriter(outcomes.OutcomeWriter):
         self.connection = connection
         self._lock = threading.Lock()  # a thread of its own sends the heartbeat
 
-    def send(self, notice: Notice, value: object = None) -> None:
-        """Send one message."""
+    def send(self, notice: Notice) -> None:
+        """Send one notice."""
         with self._lock, contextlib.suppress(OSError):
-            self.connection.send((notice, value))
+            self.connection.send(notice)
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Send outcomes."""
-        self.send("post", outcomes)
+        self.send(Posted(outcomes))
 
     def beat(self) -> None:
         """Show that the engine is alive."""
-        self.send("beat")
+        self.send(Beat())
 
     def note_work(self, key: str, left: float | None) -> None:
         """Send it at once: nothing can be sent while the work holds this process up."""
-        self.send("work", (key, left))
+        self.send(Work(key, left))
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""
-        self.send("end", message)
+        self.send(Over(message))
 
 
 def work(
-    own: Connection,
-    parents: Connection,
+    connection: Connection,
+    parents_connection: Connection,
     job: Job | None,
     load: Callable[[], None] = do_nothing,
 ) -> None:
-    """Do the job in the new process; None: ``load``, and get it through the pipe."""
-    parents.close()  # or the end of pytest's process would never be seen
+    """Do the job in the new process. Without one: ``load``, and wait for it at the pipe.
+
+    ``parents_connection`` is pytest's end of the pipe, of which the fork holds a copy.
+    """
+    parents_connection.close()  # or the end of pytest's process would never be seen
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # until everything is loaded that stays to the end
-    loaded: Callable[[], object] = do_nothing
-    if job is None:
-        signal.signal(
-            signal.SIGTERM, signal.SIG_DFL
-        )  # nothing has begun that must end well
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        # What fails to load is loaded again when it is needed.
-        loading: Future[None] = in_thread(load)
-        loaded = loading.exception
-        try:
-            job = pickle.loads(own.recv_bytes())
-        except (EOFError, OSError):  # there is no job: the user got something wrong
-            return
-        except Exception as error:  # noqa: BLE001  # a traceback would help nobody
-            problem = f"the engine failed: {type(error).__name__}: {error}"
-            PipeWriter(own).send("problem", problem)
-            return
+    writer = PipeWriter(connection)
+    if job is not None:
+        _do(job, writer)
+        return
+    # Nothing has begun that must end well: SIGTERM may simply end the process.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    loading: Future[None] = in_thread(load)
+    try:
+        job = pickle.loads(connection.recv_bytes())
+    except (EOFError, OSError):  # there is no job: the user got something wrong
+        return
+    except Exception as error:  # noqa: BLE001  # a traceback would help nobody
+        message = f"the engine failed: {type(error).__name__}: {error}"
+        writer.send(Problem(message))
+        return
     assert isinstance(job, Job)
-    _do(job, PipeWriter(own), loaded)
+    # What fails to load is loaded again when it is needed.
+    _do(job, writer, wait_for_loading=loading.exception)
 
 
-def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
+def _do(
+    job: Job, writer: PipeWriter, wait_for_loading: Callable[[], object] = do_nothing
+) -> None:
+    """Make the engine and run it to its end."""
     has_to_end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: has_to_end.set())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         engine = job.make_engine(writer)
-    except UsageError as problem:
-        writer.send("problem", str(problem))
+    except UsageError as error:
+        writer.send(Problem(str(error)))
         return
-    writer.send("made")
+    writer.send(Made())
 
     def load() -> None:
-        loaded()
+        wait_for_loading()
         job.prepare()
+        # What is loaded now stays to the end: no collection needs to look at it again.
         gc.freeze()
         gc.set_threshold(COLLECT_AT)
         gc.enable()
-        writer.send("ready")
+        writer.send(Ready())
 
+    running = _EngineInProcess(replace(job, prepare=load), engine, writer)
     try:
-        asyncio.run(_run(replace(job, prepare=load), engine, writer, has_to_end))
+        asyncio.run(running.run(has_to_end))
     except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
         engine.fail(error)
     engine.close()
-    writer.send("status", engine.status)
+    writer.send(Reported(engine.status))
 
 
-async def _keep_telling(engine: Engine, writer: PipeWriter) -> None:
-    while True:
-        writer.send("status", engine.status)
-        await asyncio.sleep(STATUS_SECONDS)
+class _EngineInProcess:
+    """The engine in its own process: it runs, listens to pytest and reports its status.
 
+    ``_loop`` and ``_main``, the task of the engine's run, are there once ``run`` has begun.
+    """
 
-async def _run(
-    job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event
-) -> None:
-    loop, pipe = asyncio.get_running_loop(), writer.connection
-    main = asyncio.create_task(engine.run(job.schedule, job.models, job.prepare))
-    is_ending = False
+    def __init__(self, job: Job, engine: Engine, writer: PipeWriter) -> None:
+        self._job = job
+        self._engine = engine
+        self._writer = writer
+        self._pipe = writer.connection
+        self._is_ending = False
 
-    def stop(grace: float = GRACE_SECONDS) -> None:
-        nonlocal is_ending
-        job.schedule.close()
-        if not is_ending:
-            is_ending = True
-            engine.halt()
-            loop.call_later(grace, main.cancel)
-            # If anything hangs then, nobody may be left who could end this process.
-            signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
-
-    def listen() -> None:
+    async def run(self, has_to_end: threading.Event) -> None:
+        """Run the engine to its end; at once if the process was told to end before."""
+        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.create_task(
+            self._engine.run(self._job.schedule, self._job.models, self._job.prepare)
+        )
+        self._loop.add_reader(self._pipe.fileno(), self._listen)
+        self._loop.add_signal_handler(signal.SIGTERM, self._stop)
+        reporting = asyncio.create_task(self._keep_reporting())
+        if has_to_end.is_set():
+            self._stop()
         try:
-            while pipe.poll():
-                instruction: Instruction | Stop = pipe.recv()
-                if isinstance(instruction, Stop):
-                    stop(instruction.grace)
-                else:
-                    job.obey(engine, instruction)
-        except Exception:  # noqa: BLE001  # pytest's process is gone, or cannot be understood
-            loop.remove_reader(pipe.fileno())
-            stop()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._main
+        finally:
+            self._loop.remove_reader(self._pipe.fileno())
+            reporting.cancel()
+            # Before the loop is closed, which waits for threads that may hang.
+            self._writer.send(Reported(self._engine.status))
 
-    loop.add_reader(pipe.fileno(), listen)
-    loop.add_signal_handler(signal.SIGTERM, stop)
-    telling = asyncio.create_task(_keep_telling(engine, writer))
-    if has_to_end.is_set():
-        stop()
-    try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await main
-    finally:
-        loop.remove_reader(pipe.fileno())
-        telling.cancel()
-        # Before the loop is closed, which waits for threads that may hang.
-        writer.send("status", engine.status)
+    def _listen(self) -> None:
+        """Do what pytest says; stop if its process is gone, or cannot be understood."""
+        try:
+            while self._pipe.poll():
+                instruction: Instruction | Stop = self._pipe.recv()
+                if isinstance(instruction, Stop):
+                    self._stop(instruction.grace)
+                else:
+                    self._job.obey(self._engine, instruction)
+        except Exception:  # noqa: BLE001
+            self._loop.remove_reader(self._pipe.fileno())
+            self._stop()
+
+    def _stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Start no item and no call, and end after ``grace`` seconds."""
+        self._job.schedule.close()
+        if self._is_ending:
+            return
+        self._is_ending = True
+        self._engine.halt()
+        self._loop.call_later(grace, self._main.cancel)
+        # If anything hangs then, nobody may be left who could end this process.
+        signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
+
+    async def _keep_reporting(self) -> None:
+        while True:
+            self._writer.send(Reported(self._engine.status))
+            await asyncio.sleep(STATUS_SECONDS)

@@ -25,7 +25,7 @@ from qagate.evaluators.core import (
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime.budget import Budget, cost_of, pricing_of
-from qagate.evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
+from qagate.evaluators.runtime.caller import Caller, CallRoute, CallSettings, Meter
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class CallSession:
         specs: Mapping[str, Spec],
         settings: CallSettings,
         option: str = "--max-cost",
-        find_detour: Callable[[Caller], Detour | None] | None = None,
+        find_route: Callable[[Caller], CallRoute | None] | None = None,
     ) -> None:
         today = datetime.now(UTC).date()
         self.models = models
@@ -67,7 +67,7 @@ class CallSession:
                 if price
             }
             self._budget = Budget(settings.max_cost, known)
-        self._find_detour = find_detour
+        self._find_route = find_route
         self._began = time.monotonic()
 
     def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
@@ -77,7 +77,7 @@ class CallSession:
         if self._budget is not None and settings.run and not settings.replay:
             with suppress(LedgerError):  # the first call reports it
                 self._budget.join(ledger, settings.run)
-        return Caller(ledger, settings, price, self._budget, self._find_detour)
+        return Caller(ledger, settings, price, self._budget, self._find_route)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own, once all is in the ledger.

@@ -1,8 +1,10 @@
 """The table of metrics: what each measures, which interval it has, and where it is shown.
 
 A metric is a ratio of two sums over a table of counts. To add one, add a row to the table of its
-kind (and, if ``share`` is not enough, a function in ``count_table.py``): thresholds, gates, reports
-and commands read it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
+kind, with a function for its ratio in ``ratios.py``: thresholds, gates, reports and commands read
+it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
+
+``Sample`` holds the counted items of a slice, and estimates its metrics.
 """
 
 from __future__ import annotations
@@ -10,9 +12,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property, partial
-from operator import attrgetter
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from qagate.evaluators.core import (
@@ -24,8 +25,7 @@ from qagate.evaluators.core import (
     UNANSWERED,
     YES,
 )
-from qagate.evaluators.statistics import count_table as counts
-from qagate.evaluators.statistics import intervals
+from qagate.evaluators.statistics import count_table, intervals, ratios, separation
 from qagate.evaluators.statistics.agreement import (
     KAPPA,
     QUADRATIC_KAPPA,
@@ -36,8 +36,8 @@ from qagate.evaluators.statistics.count_table import (
     PREMISE,
     RATINGS,
     CountTable,
-    of_classes,
-    share,
+    Parts,
+    Ratio,
 )
 from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 from qagate.evaluators.statistics.usage_estimates import UsageMetric
@@ -48,12 +48,21 @@ Range = tuple[float, float]
 """The lowest and the highest value of a figure or a threshold."""
 
 RATE: Range = (0.0, 1.0)
+COEFFICIENT: Range = (-1.0, 1.0)
+
 MAX_PENALTY = 100.0
+"""The most that an incorrect answer may cost in ``penalised``."""
+
 ANSWERS = (YES, NO, UNANSWERED)
-CHECK_RESULTS = PASSED, FAILED = "PASS", "FAIL"
+"""The verdicts on an answer by yes or no."""
+
+PASSED = "PASS"
+FAILED = "FAIL"
+CHECK_RESULTS = (PASSED, FAILED)
 """The verdicts on an answer that checks alone decide."""
 
-DROP, RISE = "drop", "rise"
+DROP = "drop"
+RISE = "rise"
 """Thresholds on the paired difference to a baseline; no metrics of one run."""
 
 LABEL_SHARE = "share_"
@@ -62,25 +71,32 @@ LABEL_SHARE = "share_"
 SELF_AGREEMENT = "self_agreement"
 """How often two judgements of one answer agree; needs items that were judged again."""
 
-YOUDEN, YOUDEN_INCORRECT = "youden", "youden_incorrect"
+YOUDEN = "youden"
+YOUDEN_INCORRECT = "youden_incorrect"
 """How well a judge tells answers that pass, or INCORRECT ones, from all others."""
 
+IntervalMethod = Callable[[Ratio, CountTable, Array], Interval | None]
+"""Returns the interval of a ratio, from the tables of clusters and how many have each."""
 
-@dataclass(frozen=True, slots=True)
+
+def _always(_: CountTable) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One row of the table."""
 
     name: str
     title: str
-    parts: counts.Ratio
+    parts: Ratio
     """Numerator and denominator; denominator 0 means undefined."""
-    _: KW_ONLY
     range: Range | None = RATE
     """The range of a threshold; None if no gate may name the metric."""
     rate: bool = False
     """Whether it counts successes by trials, item by item, so that Wilson's interval fits."""
-    interval: Callable[[counts.Ratio, CountTable, Array], Interval | None] | None = None
-    """From ``parts``, the tables of clusters and how many have each; None for a bootstrap."""
+    interval: IntervalMethod | None = None
+    """How its interval is found, unless it is a ``rate``; None for a bootstrap."""
     every_item: bool = False
     """Whether the trials of a rate are all graded items."""
     bounded: bool = True
@@ -97,160 +113,413 @@ class Metric:
     """Whether 0 is the best value and a judge's floor the greatest distance from it."""
     any_labels: bool = False
     """Whether it makes sense for a rubric's own labels too."""
-    applies: Callable[[CountTable], bool] = lambda _: True
+    applies: Callable[[CountTable], bool] = _always
     """Whether it makes sense for the items of a table."""
 
     def value(self, table: CountTable) -> float | None:
         """Return the metric over one table, None if it is undefined."""
         numerator, denominator = self.parts(table)
-        return float(numerator / denominator) if denominator else None
+        if not denominator:
+            return None
+        return float(numerator / denominator)
 
 
-def _youden(
-    name: str, title: str, positive: Callable[[CountTable], tuple[str, ...]]
-) -> Metric:
-    return Metric(
-        name,
-        title,
-        lambda table: counts.youden_parts(table, positive(table)),
-        range=(-1.0, 1.0),
-        interval=lambda _, table, items: counts.youden_interval(
-            table, items, positive(table)
-        ),
-        applies=lambda table: (
-            not table.attacks and any(one in table.outcomes for one in positive(table))
-        ),
-    )
+def _has_premises(table: CountTable) -> bool:
+    return PREMISE in table.golds
 
 
-def _coefficient(
-    name: str,
-    title: str,
-    coefficient: Coefficient,
-    *,
-    ratings: bool,
-    headline: bool = False,
-) -> Metric:
-    return Metric(
-        name,
-        title,
-        lambda table: coefficient.parts(table.counts),
-        range=(-1.0, 1.0),
-        interval=lambda _, clusters, items: (
-            coefficient.estimate(
-                clusters.counts, items, int(clusters.total @ items)
-            ).interval
-        ),
-        bounded=False,
-        headline=headline,
-        column=2 if headline else 0,
-        applies=lambda table: not table.attacks and _is_rated(table) is ratings,
-    )
+def _has_scores(table: CountTable) -> bool:
+    return bool(table.scores)
 
 
 def _is_rated(table: CountTable) -> bool:
     return table.outcomes == RATINGS
 
 
-def _rows(*rows: Metric) -> dict[str, Metric]:
+def _is_of_attacks(table: CountTable) -> bool:
+    return table.attacks
+
+
+def _is_of_plain_labels(table: CountTable) -> bool:
+    return not table.attacks
+
+
+GRADED_METRICS = (
+    Metric(
+        name="correct",
+        title="Correct",
+        parts=ratios.passing_share,
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=1,
+        compared=False,
+        any_labels=True,
+    ),
+    Metric(
+        name="incorrect",
+        title="Incorrect",
+        parts=ratios.share(INCORRECT),
+        rate=True,
+        every_item=True,
+        headline=True,
+        better="less",
+    ),
+    Metric(
+        name="not_attempted",
+        title="Not attempted",
+        parts=ratios.share(NOT_ATTEMPTED),
+        rate=True,
+        every_item=True,
+        headline=True,
+        better="neither",
+    ),
+    Metric(
+        name="attempted",
+        title="Attempted",
+        parts=ratios.share(CORRECT, INCORRECT),
+        rate=True,
+        every_item=True,
+        better="neither",
+    ),
+    Metric(
+        name="correct_given_attempted",
+        title="Correct given attempted",
+        parts=ratios.correct_given_attempted,
+        rate=True,
+        column=3,
+    ),
+    Metric(
+        name="f_score",
+        title="F-score",
+        parts=ratios.f_score,
+        headline=True,
+        column=2,
+    ),
+    Metric(
+        name="penalised",
+        title="Penalised",
+        parts=ratios.penalised,
+        range=(-MAX_PENALTY, 1.0),
+    ),
+    Metric(
+        name="premise_corrected",
+        title="Premises met",
+        parts=ratios.premise_share(CORRECT),
+        rate=True,
+        applies=_has_premises,
+    ),
+    Metric(
+        name="premise_declined",
+        title="Premises declined",
+        parts=ratios.premise_share(NOT_ATTEMPTED),
+        rate=True,
+        better="neither",
+        applies=_has_premises,
+    ),
+    Metric(
+        name="premise_accepted",
+        title="Premises fallen for",
+        parts=ratios.premise_share(INCORRECT),
+        rate=True,
+        better="less",
+        applies=_has_premises,
+    ),
+    Metric(
+        name="mean_score",
+        title="Mean score",
+        parts=ratios.mean_score,
+        better="neither",
+        any_labels=True,
+        applies=_has_scores,
+    ),
+)
+
+RATED_METRICS = (
+    Metric(
+        name="mean_rating",
+        title="Mean rating",
+        parts=ratios.mean_rating,
+        range=(1.0, 10.0),
+        interval=count_table.mean_interval,
+        headline=True,
+        column=1,
+    ),
+    Metric(
+        name="pass_rate",
+        title="Pass rate",
+        parts=ratios.pass_rate,
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=2,
+        compared=False,
+    ),
+    Metric(
+        name="normalised",
+        title="Normalised rating",
+        parts=ratios.normalised_rating,
+        interval=count_table.mean_interval,
+        compared=False,
+    ),
+)
+
+YES_NO_METRICS = (
+    Metric(
+        name="accuracy",
+        title="Accuracy",
+        parts=ratios.accuracy,
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=1,
+        compared=False,
+    ),
+    Metric(
+        name="precision",
+        title="Precision",
+        parts=ratios.precision,
+        rate=True,
+    ),
+    Metric(
+        name="recall",
+        title="Recall",
+        parts=ratios.recall,
+        rate=True,
+    ),
+    Metric(
+        name="f1",
+        title="F1",
+        parts=ratios.f1,
+        interval=count_table.class_interval,
+        headline=True,
+        column=2,
+    ),
+    Metric(
+        name="macro_f1",
+        title="Macro-F1",
+        parts=ratios.macro_f1,
+        interval=count_table.class_interval,
+    ),
+    Metric(
+        name="unanswered",
+        title="Unanswered",
+        parts=ratios.share(UNANSWERED),
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=3,
+        better="less",
+    ),
+    Metric(
+        name="majority_baseline",
+        title="Majority baseline",
+        parts=ratios.majority_baseline,
+        range=None,
+        compared=False,
+    ),
+)
+
+
+def _parts_of(coefficient: Coefficient) -> Ratio:
+    def parts(table: CountTable) -> Parts:
+        return coefficient.parts(table.counts)
+
+    return parts
+
+
+def _interval_of(coefficient: Coefficient) -> IntervalMethod:
+    def interval(_: Ratio, clusters: CountTable, items: Array) -> Interval | None:
+        trials = int(clusters.total @ items)
+        return coefficient.estimate(clusters.counts, items, trials).interval
+
+    return interval
+
+
+def _is_of_grades(table: CountTable) -> bool:
+    return _is_of_plain_labels(table) and not _is_rated(table)
+
+
+def _is_of_ratings(table: CountTable) -> bool:
+    return _is_of_plain_labels(table) and _is_rated(table)
+
+
+def _youden_metric(
+    name: str, title: str, positive: Callable[[CountTable], tuple[str, ...]]
+) -> Metric:
+    """Return the row of J for the class of these labels."""
+
+    def parts(table: CountTable) -> Parts:
+        return separation.youden_parts(table, positive(table))
+
+    def interval(_: Ratio, clusters: CountTable, items: Array) -> Interval | None:
+        return separation.youden_interval(clusters, items, positive(clusters))
+
+    def applies(table: CountTable) -> bool:
+        has_class = not set(positive(table)).isdisjoint(table.outcomes)
+        return _is_of_plain_labels(table) and has_class
+
+    return Metric(
+        name=name,
+        title=title,
+        parts=parts,
+        range=COEFFICIENT,
+        interval=interval,
+        applies=applies,
+    )
+
+
+JUDGED_METRICS = (
+    Metric(
+        name="agreement",
+        title="Agreement",
+        parts=ratios.agreement,
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=1,
+        compared=False,
+    ),
+    Metric(
+        name="kappa",
+        title="Cohen's kappa",
+        parts=_parts_of(KAPPA),
+        range=COEFFICIENT,
+        interval=_interval_of(KAPPA),
+        bounded=False,
+        headline=True,
+        column=2,
+        applies=_is_of_grades,
+    ),
+    Metric(
+        name="spearman",
+        title="Spearman's rho",
+        parts=_parts_of(SPEARMAN),
+        range=COEFFICIENT,
+        interval=_interval_of(SPEARMAN),
+        bounded=False,
+        applies=_is_of_ratings,
+    ),
+    Metric(
+        name="quadratic_kappa",
+        title="Quadratic-weighted kappa",
+        parts=_parts_of(QUADRATIC_KAPPA),
+        range=COEFFICIENT,
+        interval=_interval_of(QUADRATIC_KAPPA),
+        bounded=False,
+        applies=_is_of_ratings,
+    ),
+    Metric(
+        name="mean_difference",
+        title="Mean difference",
+        parts=ratios.mean_difference,
+        range=(-9.0, 9.0),
+        interval=count_table.mean_interval,
+        better="neither",
+        two_sided=True,
+        applies=_is_rated,
+    ),
+    Metric(
+        name="pass_agreement",
+        title="Pass/fail agreement",
+        parts=ratios.pass_agreement,
+        rate=True,
+        applies=_is_rated,
+    ),
+    Metric(
+        name="precision",
+        title="Precision",
+        parts=ratios.judge_precision,
+        rate=True,
+        applies=_is_of_plain_labels,
+    ),
+    Metric(
+        name="recall",
+        title="Recall",
+        parts=ratios.judge_recall,
+        rate=True,
+        applies=_is_of_plain_labels,
+    ),
+    Metric(
+        name="attacks_passed",
+        title="Attacks passed",
+        parts=ratios.attacks_passed,
+        rate=True,
+        headline=True,
+        column=3,
+        better="less",
+        applies=_is_of_attacks,
+    ),
+    Metric(
+        name="controls_lost",
+        title="Controls lost",
+        parts=ratios.controls_lost,
+        rate=True,
+        headline=True,
+        column=4,
+        better="less",
+        applies=_is_of_attacks,
+    ),
+    _youden_metric(YOUDEN, "Youden's J", count_table.passing_labels),
+    _youden_metric(
+        YOUDEN_INCORRECT, "Youden's J of INCORRECT", count_table.incorrect_label
+    ),
+)
+
+CHECKED_METRICS = (
+    Metric(
+        name="pass_rate",
+        title="Pass rate",
+        parts=ratios.share(PASSED),
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=1,
+        compared=False,
+    ),
+)
+
+
+def _by_name(rows: Sequence[Metric]) -> dict[str, Metric]:
     return {row.name: row for row in rows}
 
 
-def _premises(name: str, title: str, outcome: str, better: Better = "more") -> Metric:
-    """Return the row for the share of marked items with this outcome."""
-
-    def parts(table: CountTable) -> counts.Parts:
-        return table.of(outcome, PREMISE), table.with_gold(PREMISE)
-
-    return _rate(
-        name, title, parts, better=better, applies=lambda table: PREMISE in table.golds
-    )
-
-
-_mean = partial(Metric, interval=counts.mean_interval)
-_of_classes = partial(Metric, interval=counts.class_interval)
-_rate = partial(Metric, rate=True)
-_item_rate = partial(_rate, every_item=True)
-_scored = partial(Metric, applies=lambda table: bool(table.scores))
-_of_attacks = partial(
-    _rate, headline=True, better="less", applies=attrgetter("attacks")
-)
-_leading = partial(_item_rate, headline=True, column=1, compared=False)
-
 METRICS: Mapping[str, Mapping[str, Metric]] = {
-    "graded": _rows(
-        _leading("correct", "Correct", lambda table: share(*table.passing)(table), any_labels=True),
-        _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"),
-        _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True,
-                   better="neither"),
-        _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT), better="neither"),
-        _rate("correct_given_attempted", "Correct given attempted",
-              lambda t: (t.of(CORRECT), t.of(CORRECT) + t.of(INCORRECT)), column=3),
-        Metric("f_score", "F-score", counts.f_score, headline=True, column=2),
-        Metric("penalised", "Penalised",
-               lambda t: (t.of(CORRECT) - t.penalty * t.of(INCORRECT), t.total),
-               range=(-MAX_PENALTY, 1.0)),
-        _premises("premise_corrected", "Premises met", CORRECT),
-        _premises("premise_declined", "Premises declined", NOT_ATTEMPTED, better="neither"),
-        _premises("premise_accepted", "Premises fallen for", INCORRECT, better="less"),
-        _scored("mean_score", "Mean score", counts.mean_score, any_labels=True, better="neither"),
-    ),
-    "rated": _rows(
-        _mean("mean_rating", "Mean rating", counts.mean_rating, range=(1.0, 10.0), headline=True,
-              column=1),
-        _leading("pass_rate", "Pass rate", counts.pass_rate, column=2),
-        _mean("normalised", "Normalised rating",
-              lambda t: (counts.mean_rating(t)[0] - t.total, 9 * t.total), compared=False),
-    ),
-    "yes_no": _rows(
-        _leading("accuracy", "Accuracy", lambda t: (t.of(YES, YES) + t.of(NO, NO), t.total)),
-        _rate("precision", "Precision",
-              lambda t: (t.of(YES, YES), t.of(YES, YES) + t.of(YES, NO))),
-        _rate("recall", "Recall", lambda t: (t.of(YES, YES), t.with_gold(YES))),
-        _of_classes("f1", "F1", counts.f1, headline=True, column=2),
-        _of_classes("macro_f1", "Macro-F1", counts.macro_f1),
-        _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3,
-                   better="less"),
-        Metric("majority_baseline", "Majority baseline",
-               lambda t: ((t.total + abs(t.with_gold(YES) - t.with_gold(NO))) / 2, t.total),
-               range=None, compared=False),
-    ),
-    "judged": _rows(
-        _leading("agreement", "Agreement",
-                 lambda t: (t.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), t.total)),
-        _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
-        _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
-        _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
-        _mean("mean_difference", "Mean difference", counts.mean_difference, range=(-9.0, 9.0),
-              better="neither", two_sided=True, applies=_is_rated),
-        _rate("pass_agreement", "Pass/fail agreement", counts.pass_agreement, applies=_is_rated),
-        _rate("precision", "Precision",
-              of_classes(lambda passed, right, refused, wrong: (passed, passed + wrong - refused)),
-              applies=lambda table: not table.attacks),
-        _rate("recall", "Recall", of_classes(lambda passed, right, *_: (passed, right)),
-              applies=lambda table: not table.attacks),
-        _of_attacks("attacks_passed", "Attacks passed",
-                    of_classes(lambda _, __, refused, wrong: (wrong - refused, wrong)), column=3),
-        _of_attacks("controls_lost", "Controls lost",
-                    of_classes(lambda passed, right, *_: (right - passed, right)), column=4),
-        _youden(YOUDEN, "Youden's J", counts.passing_labels),
-        _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", counts.incorrect_label),
-    ),
-    "checked": _rows(_leading("pass_rate", "Pass rate", share(PASSED))),
-}  # fmt: skip
+    "graded": _by_name(GRADED_METRICS),
+    "rated": _by_name(RATED_METRICS),
+    "yes_no": _by_name(YES_NO_METRICS),
+    "judged": _by_name(JUDGED_METRICS),
+    "checked": _by_name(CHECKED_METRICS),
+}
 """Every metric by kind of dataset and name, in the order to show them."""
 
-USAGE: Mapping[str, UsageMetric] = {
-    row.name: row
-    for row in (
-        UsageMetric("seconds_p50", "Seconds, median", "answer_seconds", 0.5),
-        UsageMetric("seconds_p95", "Seconds, 95th percentile", "answer_seconds", 0.95),
-        UsageMetric("tokens_in", "Tokens in", "answer_tokens_in"),
-        UsageMetric("tokens_out", "Tokens out", "answer_tokens_out"),
-        UsageMetric("cost", "USD an item", "answer_cost"),
-    )
-}
+USAGE_METRICS = (
+    UsageMetric(
+        name="seconds_p50",
+        title="Seconds, median",
+        field="answer_seconds",
+        quantile=0.5,
+    ),
+    UsageMetric(
+        name="seconds_p95",
+        title="Seconds, 95th percentile",
+        field="answer_seconds",
+        quantile=0.95,
+    ),
+    UsageMetric(name="tokens_in", title="Tokens in", field="answer_tokens_in"),
+    UsageMetric(name="tokens_out", title="Tokens out", field="answer_tokens_out"),
+    UsageMetric(name="cost", title="USD an item", field="answer_cost"),
+)
+
+USAGE: Mapping[str, UsageMetric] = {row.name: row for row in USAGE_METRICS}
 """The metrics of an answer's time, tokens and cost, for all kinds that a model answers."""
+
+ANSWER_RANGES: Mapping[str, Range] = {
+    **dict.fromkeys(USAGE, (0.0, math.inf)),
+    DROP: RATE,
+    RISE: RATE,
+}
+"""The ranges of thresholds that any kind allows whose items a model answers, by name."""
 
 
 def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
@@ -259,75 +528,101 @@ def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
     For a rubric with labels of its own, ``correct`` is the share of labels that pass, and the share
     of each label follows (``share_formal``).
     """
-    return {
-        name: row
-        for name, row in _known(kind, table.outcomes).items()
-        if row.applies(table)
-    }
+    rows = _metrics_for(kind, table.outcomes)
+    return {name: row for name, row in rows.items() if row.applies(table)}
 
 
-def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
-    """Return the ranges of thresholds by all that a gate can name; ``labels`` are the rubric's."""
-    ranges = {
-        name: row.range for name, row in _known(kind, labels).items() if row.range
-    }
-    if kind == "judged":
-        return ranges
-    return {**ranges, **dict.fromkeys(USAGE, (0.0, math.inf)), DROP: RATE, RISE: RATE}
+def metric_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
+    """Return the ranges of thresholds of a kind's own metrics, by name.
+
+    ``labels`` are those of the rubric. A metric that no gate may name is left out.
+    """
+    rows = _metrics_for(kind, labels).values()
+    return {row.name: row.range for row in rows if row.range is not None}
 
 
 def floor_ranges() -> dict[str, Range]:
     """Return the ranges of a judge's floors, by the name of the metric."""
-    rows = METRICS["judged"].items()
-    return {name: (0.0, row.range[1]) if row.two_sided else row.range
-            for name, row in rows if row.range}  # fmt: skip
+    ranges = {}
+    for name, row in METRICS["judged"].items():
+        if row.range is None:
+            continue
+        lowest, highest = row.range
+        ranges[name] = (0.0 if row.two_sided else lowest, highest)
+    return ranges
 
 
 def floor_ends(name: str, floor: float) -> tuple[float, float | None]:
     """Return the lowest value that meets a floor, and for a two-sided metric the highest."""
     row = METRICS["judged"].get(name)
-    return (-floor, floor) if row and row.two_sided else (floor, None)
+    if row is not None and row.two_sided:
+        return -floor, floor
+    return floor, None
 
 
-def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
-    kept = {name: row for name, row in METRICS[kind].items() if row.any_labels}
-    if labels == GRADES or not kept:
-        return METRICS[kind]
-    shares = (_item_rate(f"{LABEL_SHARE}{one}", f"Share of {one}", share(one), better="neither")
-              for one in labels)  # fmt: skip
-    return kept | _rows(*shares)
+def _metrics_for(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
+    """Return a kind's metrics; with a rubric's own labels, those that suit any, and their shares.
+
+    For a kind without any such metric the labels make no difference.
+    """
+    rows = METRICS[kind]
+    for_any_labels = {name: row for name, row in rows.items() if row.any_labels}
+    if labels == GRADES or not for_any_labels:
+        return rows
+    shares = [_label_share(label) for label in labels]
+    return for_any_labels | _by_name(shares)
+
+
+def _label_share(label: str) -> Metric:
+    return Metric(
+        name=f"{LABEL_SHARE}{label}",
+        title=f"Share of {label}",
+        parts=ratios.share(label),
+        rate=True,
+        every_item=True,
+        better="neither",
+    )
 
 
 def headlines(kind: str) -> tuple[str, ...]:
     """Return the metrics in the one-line summary of a slice."""
-    return (
-        *(row.name for row in METRICS.get(kind, {}).values() if row.headline),
-        SELF_AGREEMENT,
-    )
+    rows = METRICS.get(kind, {}).values()
+    return (*(row.name for row in rows if row.headline), SELF_AGREEMENT)
 
 
 def columns(kind: str) -> tuple[str, ...]:
     """Return the metrics that are columns of the report page's table for a kind."""
     rows = [row for row in METRICS.get(kind, {}).values() if row.column]
-    return tuple(row.name for row in sorted(rows, key=lambda row: row.column))
+    rows.sort(key=lambda row: row.column)
+    return tuple(row.name for row in rows)
 
 
-def _row(name: str) -> Metric | None:
-    return next((rows[name] for rows in METRICS.values() if name in rows), None)
+def _find_row(name: str) -> Metric | None:
+    """Return the metric of this name; of the first kind that has it."""
+    for rows in METRICS.values():
+        if name in rows:
+            return rows[name]
+    return None
 
 
 def counts_every_item(name: str) -> bool:
     """Return whether a metric is a share of all graded items."""
-    row = _row(name)
-    return name.startswith(LABEL_SHARE) if row is None else row.every_item
+    row = _find_row(name)
+    if row is None:
+        return name.startswith(LABEL_SHARE)
+    return row.every_item
 
 
 def better_end(name: str) -> Better:
     """Return which end of a metric's range is the better one; of a user's own nobody knows."""
-    if name in USAGE or name.startswith(LABEL_SHARE):
-        return "neither" if name.startswith((LABEL_SHARE, "tokens_")) else "less"
-    row = _row(name)
-    return row.better if row else "neither"
+    if name.startswith(LABEL_SHARE):
+        return "neither"
+    if name in USAGE:
+        return "neither" if name.startswith("tokens_") else "less"
+    row = _find_row(name)
+    if row is None:
+        return "neither"
+    return row.better
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,58 +648,76 @@ class Sample:
     def estimates(self, names: Collection[str] = ()) -> dict[str, Estimate]:
         """Return all metrics of the sample, or those named, with their intervals."""
         whole = self.whole
-        rows = metrics_of(self.kind, whole)
-        wanted = {name: row for name, row in rows.items() if not names or name in names}
-        drawn = None
-        if len(self.items) and not all(
-            row.rate or row.interval for row in wanted.values()
-        ):
+        rows = list(metrics_of(self.kind, whole).values())
+        if names:
+            rows = [row for row in rows if row.name in names]
+        resamples = None
+        if len(self.items) and any(_needs_bootstrap(row) for row in rows):
             tables = intervals.resample(self.patterns.counts, self.items)
-            drawn = replace(self.patterns, counts=tables)
-        return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
+            resamples = replace(self.patterns, counts=tables)
+        return {row.name: self._estimate(row, whole, resamples) for row in rows}
 
     def _estimate(
-        self, row: Metric, whole: CountTable, drawn: CountTable | None
+        self, row: Metric, whole: CountTable, resamples: CountTable | None
     ) -> Estimate:
         value = row.value(whole)
-        top, bottom = row.parts(whole)
-        n = int(bottom if row.rate else whole.total)
+        _, trials = row.parts(whole)
+        n = int(trials if row.rate else whole.total)
         if value is None:
             return Estimate.of(None, None, n)
-        if row.interval:
-            interval = row.interval(row.parts, self.patterns, self.items)
-        elif row.rate and self.clustered:
-            interval = intervals.clustered_rate(*row.parts(self.patterns), self.items)
-        elif row.rate:
-            interval = intervals.wilson(float(top), float(bottom))
-        else:
-            size, n = float(self.items.sum()), int(whole.total)
-            interval = (
-                intervals.percentile(*row.parts(drawn), size, n) if drawn else None
-            )
-            interval = interval or counts.unvaried_interval(row.parts, whole, size)
-        return Estimate.of(value, interval, n)
+        return Estimate.of(value, self._interval(row, whole, resamples), n)
+
+    def _interval(
+        self, row: Metric, whole: CountTable, resamples: CountTable | None
+    ) -> Interval | None:
+        """Return the interval of a metric that is defined."""
+        if row.interval is not None:
+            return row.interval(row.parts, self.patterns, self.items)
+        if row.rate and self.clustered:
+            hits, trials = row.parts(self.patterns)
+            return intervals.clustered_rate(hits, trials, self.items)
+        if row.rate:
+            all_hits, all_trials = row.parts(whole)
+            return intervals.wilson(float(all_hits), float(all_trials))
+        clusters = float(self.items.sum())
+        if resamples is not None:
+            tops, bottoms = row.parts(resamples)
+            items = int(whole.total)
+            interval = intervals.percentile(tops, bottoms, clusters, items)
+            if interval is not None:
+                return interval
+        return count_table.unvaried_interval(row.parts, whole, clusters)
 
     def self_agreement(self) -> Estimate:
-        """Return the share of pairs of judgements of one item that agree, clustered by item."""
+        """Return the share of pairs of judgements of one item that agree, clustered by item.
+
+        Here a cluster is an item, and its table counts its judgements: n judgements make
+        n (n - 1) / 2 pairs. ``n`` of the estimate counts pairs.
+        """
         counts = self.patterns.counts
-        asked = counts.sum(axis=(-2, -1))
-        hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
-        sizes = asked * (asked - 1) / 2
-        pairs = float((self.items * sizes).sum())
-        agreed = float((self.items * hits).sum()) / pairs
-        return Estimate.of(
-            agreed, intervals.clustered_rate(hits, sizes, self.items), round(pairs)
-        )
+        agreeing_pairs = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
+        judgements = counts.sum(axis=(-2, -1))
+        pairs = judgements * (judgements - 1) / 2
+        all_pairs = float((self.items * pairs).sum())
+        agreed = float((self.items * agreeing_pairs).sum()) / all_pairs
+        interval = intervals.clustered_rate(agreeing_pairs, pairs, self.items)
+        return Estimate.of(agreed, interval, round(all_pairs))
 
 
-ANY, ALL = "pass@", "pass^"
-_NAME = re.compile(r"pass[@^][1-9][0-9]?")
+def _needs_bootstrap(row: Metric) -> bool:
+    return not row.rate and row.interval is None
+
+
+ANY = "pass@"
+ALL = "pass^"
+"""Begin the names of metrics about k tries of an item: any, or all, of them pass."""
+
+_REPEATED_NAME = re.compile(r"pass[@^][1-9][0-9]?")
 
 
 def is_repeated(name: str) -> bool:
     """Return whether a metric is about k tries of an item: ``pass@k`` or ``pass^k``, k to 99."""
-    return _NAME.fullmatch(name) is not None
+    return _REPEATED_NAME.fullmatch(name) is not None
 
 
 def tries_of(name: str) -> int:
@@ -415,34 +728,42 @@ def tries_of(name: str) -> int:
 def chance(name: str, tries: int, passed: int) -> float | None:
     """Return the estimated chance that one (pass@k), or all (pass^k), of k further tries pass.
 
-    It is unbiased. pass@k is 1 - C(n - c, k) / C(n, k): Chen et al. (2021), Evaluating Large
-    Language Models Trained on Code, arXiv 2107.03374, section 2.1. pass^k is C(c, k) / C(n, k):
-    Yao et al. (2024), tau-bench, arXiv 2406.12045, section 3. None for fewer tries than k.
+    ``tries`` of an item were made, n, of which c ``passed``. The estimate is unbiased. pass@k is
+    1 - C(n - c, k) / C(n, k): Chen et al. (2021), Evaluating Large Language Models Trained on
+    Code, arXiv 2107.03374, section 2.1. pass^k is C(c, k) / C(n, k): Yao et al. (2024),
+    tau-bench, arXiv 2406.12045, section 3. None for fewer tries than k.
     """
-    picked = tries_of(name)
-    ways = math.comb(tries, picked)
+    k = tries_of(name)
+    ways = math.comb(tries, k)
     if not ways:
         return None
     if name.startswith(ALL):
-        return math.comb(passed, picked) / ways
-    return 1.0 - math.comb(tries - passed, picked) / ways
+        return math.comb(passed, k) / ways
+    return 1.0 - math.comb(tries - passed, k) / ways
 
 
 def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean of values, 0 to 1; its bootstrap is as wide as unseen clusters require."""
+    """Return the mean of values, 0 to 1, given by cluster, with a bootstrap's interval.
+
+    The interval is at least as wide as it must be if the share of clusters that may be unseen
+    (``intervals.unseen_share``) had all values 0, or all 1.
+    """
     import numpy as np
 
-    n = sum(map(len, clusters))
+    n = sum(len(values) for values in clusters)
     if not n:
         return UNDEFINED
-    mean = sum(map(sum, clusters)) / n
+    mean = sum(sum(values) for values in clusters) / n
     sums: Array = np.array(
         [[sum(values), len(values)] for values in clusters], dtype=np.float64
     )
-    patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
-    drawn = intervals.resample(patterns, clusters_of.astype(np.float64))
-    share = intervals.unseen_share(len(clusters))
-    found = intervals.percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf)
-    low, high = found or (mean, mean)
-    least = mean * (1 - share)
-    return Estimate.of(mean, (min(low, least), max(high, least + share)), n)
+    patterns, frequencies = np.unique(sums, axis=0, return_counts=True)
+    resamples = intervals.resample(patterns, frequencies.astype(np.float64))
+    interval = intervals.percentile(
+        resamples[:, 0], resamples[:, 1], len(clusters), math.inf
+    )
+    low, high = interval or (mean, mean)
+    unseen = intervals.unseen_share(len(clusters))
+    if_unseen_fail = mean * (1 - unseen)
+    if_unseen_pass = if_unseen_fail + unseen
+    return Estimate.of(mean, (min(low, if_unseen_fail), max(high, if_unseen_pass)), n)

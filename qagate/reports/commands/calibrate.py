@@ -14,13 +14,13 @@ from qagate.cases.extras.download.public_files import load_labelled_sets
 from qagate.cases.labels import BITS, LabelReading, is_number
 from qagate.cases.loading import find_columns, label_texts, language_of
 from qagate.cases.tables import read_table
-from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.judges.factory import DEFAULT_RUBRIC, rubric_for
 from qagate.evaluators.output import say, write_texts
 from qagate.evaluators.rubric import Style
 from qagate.evaluators.statistics.metrics import floor_ends
 from qagate.evaluators.text import hint
+from qagate.reports.commands.run import RunParser
 from qagate.reports.commands.run import main as run
 from qagate.reports.render.markdown import JUDGE_TITLE, judge_card
 
@@ -93,8 +93,8 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(
+def _parser() -> RunParser:
+    parser = RunParser(
         prog="qagate calibrate",
         description="Measure a judge against labelled answers. Takes all options of a run as well.",
         epilog="exit codes are those of a run: 0 the judge reaches the floor, 1 it does not",
@@ -201,7 +201,7 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
 
 def attack(argv: Sequence[str]) -> int:
     """Run the attacks with the words of a run, and return its exit code."""
-    parser = CommandParser(
+    parser = RunParser(
         prog="qagate attack",
         description="Put attacks, and odd right answers as controls, to a judge: the same as "
         "`pytest cases/attacks --judge SPEC`. Takes all options of a run as well.",

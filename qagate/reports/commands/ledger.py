@@ -1,37 +1,22 @@
 """``qagate ledger``: look into a ledger, carry it elsewhere, remove old rows."""
 
 import argparse
-import asyncio
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from qagate.evaluators import doors
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import CallError, FatalError, UsageError, read_place
-from qagate.evaluators.extras.batches.waves import (
-    NOT_KNOWN,
-    State,
-    Wave,
-    keep_wave,
-    waves_in,
-)
-from qagate.evaluators.ledger import Ledger, LedgerError, upkeep
+from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.ledger import LedgerError, upkeep
 from qagate.evaluators.ledger.rows import StoreError
 from qagate.evaluators.ledger.sqlite import exists, open_store
-from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.spec import (
-    KEY_ENV,
-    MODELS_FILE,
-    parse,
-    read_key_names,
-    require_key,
-)
+from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
 from qagate.evaluators.output import aligned_table, plural, say, write_whole
 from qagate.evaluators.runtime.budget import money, part_of_cost, pricer
 from qagate.evaluators.text import one_line
@@ -50,14 +35,6 @@ COUNTED = {
     "aside": ("row", " set aside by earlier runs"),
     "imported": ("row", " imported"),
     "documents": ("document", " with them"),
-}
-BATCH_HEAD = ("batch", "model", "calls", "done", "failed", "sent", "state")
-STATES: Mapping[State, str] = {
-    "planned": "not sent: the next run with --batch goes on",
-    "sending": "not known whether it was sent: the next run with --batch finds out",
-    "sent": "with the provider",
-    "read": "read",
-    "given up": "given up",
 }
 NOTE = (
     "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
@@ -173,82 +150,8 @@ def _days(text: str) -> float:
 
 def batches(options: Options) -> int:
     """Print the batches that the ledger remembers; with ``--cancel`` cancel one of them."""
-    is_looking = options.cancel is None
-    with Ledger(options.ledger, read_only=is_looking) as ledger:
-        waves = waves_in(ledger)
-        if is_looking:
-            told = []
-            for one in (
-                waves.values()
-            ):  # read also by a run that was killed before it noted that
-                is_read = one.is_open and all(
-                    ledger.get(key) is not None for key in one.keys
-                )
-                told.append(
-                    replace(one, state="read", done=one.calls) if is_read else one
-                )
-            say(sys.stdout, *_batch_lines(told))
-            return DONE
-        wave = next(
-            (one for one in waves.values() if options.cancel in (one.named, one.id)),
-            None,
-        )
-        if wave is None or not wave.is_open:
-            why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
-            what = f"no such batch is {why}; `ledger batches` lists them"
-            raise UsageError(f"--cancel {options.cancel}: {what}")
-        spec = parse(wave.spec, load_catalogue(own=options.models))
-        model = LazyModel(spec, require_key(spec, read_key_names(options.key_env)))
-        known = [one.batch for one in waves.values() if one.batch]
-        try:
-            said = asyncio.run(_cancel(ledger, wave, model, known))
-        except CallError as error:
-            say(sys.stderr, f"not cancelled: {error}")
-            return 1
-    say(sys.stdout, said)
-    return DONE
-
-
-def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
-    rows = []
-    for one in sorted(waves, key=lambda one: one.at):
-        ended = ("", "") if one.is_open else (f"{one.done:,}", f"{one.failed:,}")
-        sent = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M")
-        who = one.named, one_line(one.spec), f"{one.calls:,}"
-        rows.append((*who, *ended, sent, STATES[one.state]))
-    yield from aligned_table([BATCH_HEAD, *rows]) if rows else ["no batches"]
-    if out := sum(wave.calls for wave in waves if wave.is_open):
-        yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
-
-
-async def _cancel(
-    ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]
-) -> str:
-    """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
-    batches = model.batches()
-    try:
-        if (
-            not wave.batch and wave.state != "planned"
-        ):  # it may have been sent all the same
-            ids = await batches.asked(
-                lambda api: api.find(wave.id, wave.calls, wave.after)
-            )
-            if new := [one for one in ids if one not in {*known, *wave.others}]:
-                wave = replace(wave, batch=new[-1], was_found=True)
-        if wave.batch:
-            await batches.asked(lambda api: api.cancel(wave.batch))
-            await keep_wave(ledger, replace(wave, state="sent"))
-            done = (
-                "what is done by now is paid for, and read by the next run with --batch"
-            )
-            return f"{wave.batch} is cancelled; {done}"
-    except FatalError as error:
-        if error.kind != NOT_KNOWN:
-            raise
-    finally:
-        await model.close()
-    await keep_wave(ledger, replace(wave, state="given up", keys=()))
-    return f"{wave.named} is given up: the provider does not know it; its calls may be asked again"
+    run = doors.load_ledger_command("batches")
+    return run(options)
 
 
 COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {

@@ -1,24 +1,72 @@
-"""``qagate run`` and ``qagate rejudge``: pytest with qagate's plugin."""
+"""``qagate run`` and ``qagate rejudge``: pytest with qagate's plugin.
 
+Other commands are runs as well, with words of their own: a RunParser parts those from the words
+that pytest is given.
+"""
+
+import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from qagate.bundled import bundled_dataset
-from qagate.evaluators.command_line import VALUED, CommandParser
+from qagate.evaluators.command_line import CommandParser
+from qagate.reports.doors import RUN_ELSEWHERE, load
 
 BROUGHT = (
-    *("-p", "qagate"),
-    *("-p", "no:deepeval"),  # its plugin takes seconds, and a run needs none of it
-    *(
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-    ),  # our package is loaded already
+    "-p",
+    "qagate",
+    "-p",
+    "no:deepeval",  # its plugin takes seconds to load, and a run needs none of it
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",  # our package is loaded already
 )
 """The words that pytest is given before the user's own."""
+
+PLUGIN = "qagate.reports.plugin"
+
+VALUED = frozenset((
+    "--adjudications", "--anchor", "--baseline", "--batch-wait", "--calibration",
+    "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge", "--key-env",
+    "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models", "--prompt",
+    "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n", "-o",
+    "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
+    "--deselect", "--dist", "--durations", "--durations-min", "--ignore", "--ignore-glob",
+    "--import-mode", "--junit-xml", "--junitxml", "--log-cli-level", "--log-file", "--log-level",
+    "--maxfail", "--numprocesses", "--override-ini", "--rootdir", "--show-capture", "--tb",
+    "--verbosity",
+))  # fmt: skip
+"""Options of a run that take the word after them, where no '=' binds it: ours, and pytest's."""
+
+
+class RunParser(CommandParser):
+    """The parser of a command that is a run with options of its own."""
+
+    def parse_with_run(
+        self, words: Sequence[str]
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Return the command's own options, and the words that go to a run.
+
+        An option of a run keeps the word after it, which would else be taken for a path.
+        """
+        own_words: list[str] = []
+        run_words: list[str] = []
+        takes_next = False
+        for word in words:
+            if takes_next:
+                run_words.append(word)
+                takes_next = False
+                continue
+            name, equals, _ = word.replace("--qa-", "--", 1).partition("=")
+            if name in VALUED and name not in self._option_string_actions:
+                run_words.append(word)
+                takes_next = not equals
+            else:
+                own_words.append(word)
+        options, other_words = self.parse_known_args(own_words)
+        return options, [*run_words, *other_words]
 
 
 class CommandName:
@@ -34,16 +82,17 @@ def main(arguments: Sequence[str]) -> int:
 
     A word that is no path but the name of a bundled data set stands for its folder.
     """
-    if any(word.partition("=")[0] == "--on" for word in arguments):
-        on_ray: int = import_module("qagate.reports.extras.ray.on_ray").main(arguments)
-        return on_ray
+    for word in arguments:
+        option = word.partition("=")[0]
+        if option in RUN_ELSEWHERE:
+            elsewhere_code: int = load(RUN_ELSEWHERE[option])(arguments)
+            return elsewhere_code
     code = int(pytest.main([*BROUGHT, *_with_bundled(arguments)], [CommandName()]))
-    if (
-        code == pytest.ExitCode.USAGE_ERROR
-        and "qagate.reports.plugin" not in sys.modules
-    ):
+    if code == pytest.ExitCode.USAGE_ERROR and PLUGIN not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin
-        import_module("qagate.reports.plugin").withdraw(arguments, Path.cwd())
+        from qagate.reports.plugin import withdraw  # noqa: PLC0415  # only for such a run
+
+        withdraw(arguments, Path.cwd())
     return code
 
 
@@ -60,7 +109,7 @@ def _with_bundled(arguments: Sequence[str]) -> list[str]:
 
 def rejudge(arguments: Sequence[str]) -> int:
     """Run over the answers of an earlier run, in a report folder of its own."""
-    parser = CommandParser(
+    parser = RunParser(
         prog="qagate rejudge",
         usage="qagate rejudge RUN [PATH …] [options of qagate run]",
         description="Judge all answers of an earlier run anew, by the data as they are now. No "

@@ -15,8 +15,7 @@ from qagate.evaluators.core import LEXICAL, JudgeSpec, PanelSpec, parse_judges
 from qagate.evaluators.kinds import GRADED, Cluster
 from qagate.evaluators.languages.word_lists import has_tables
 from qagate.evaluators.output import plural
-from qagate.evaluators.statistics import count_table, intervals
-from qagate.evaluators.statistics.count_table import ClassRate, weighted_mean
+from qagate.evaluators.statistics import intervals, ratios, separation
 from qagate.evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -25,6 +24,7 @@ from qagate.evaluators.statistics.intervals import (
     span_of,
 )
 from qagate.evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
+from qagate.evaluators.statistics.separation import ClassRate, weighted_mean
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.pairs import PairedSlice
 from qagate.reports.judge.measured import agreement_of, calibration_notes, is_measured
@@ -370,8 +370,8 @@ def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
     if not records:
         return None
     sample = tabulate(records, slice_)
-    hits, sizes = count_table.share(*slice_.passing)(sample.patterns)
-    return count_table.clustered(hits, sizes, sample.items)
+    hits, sizes = ratios.share(*slice_.passing)(sample.patterns)
+    return separation.class_rate(hits, sizes, sample.items)
 
 
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:
@@ -456,7 +456,7 @@ class JudgeScale:
 
     def corrected(self, difference: Estimate) -> Estimate:
         """Return the difference corrected for the judge's errors."""
-        return count_table.corrected_difference(difference, self.youden)
+        return separation.corrected_difference(difference, self.youden)
 
     def text(self, difference: Estimate) -> str:
         """Return in words how the judge's errors change a difference."""

@@ -14,11 +14,12 @@ from qagate.cases.plan import Labelled, rates
 from qagate.evaluators.core import RECORDED, Outcome, parse_judges
 from qagate.evaluators.kinds import is_right
 from qagate.evaluators.output import plural
-from qagate.evaluators.statistics import count_table, intervals
+from qagate.evaluators.statistics import count_table, intervals, separation
 from qagate.evaluators.statistics.agreement import kappas, krippendorff_alpha
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
+from qagate.evaluators.statistics.separation import Separation
+from qagate.reports.judge.weaknesses import weaknesses
 from qagate.reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.evidence import Calibration, PanelAgreement
@@ -159,6 +160,7 @@ def calibration_of(
         pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
         people=_people(slice_, records),
+        weaknesses=weaknesses(slice_, records),
     )
 
 
@@ -172,7 +174,7 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
         values, ends = inputs.values(name), inputs.ends(name)
         if values and ends:
             tables = sample.patterns
-            rates = count_table.class_rates(tables, sample.items, CLASSES[name](tables))
+            rates = separation.class_rates(tables, sample.items, CLASSES[name](tables))
             youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
             found[name] = Separation(youden=youden, rates=rates)
     return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
+from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import (
     LEXICAL,
@@ -32,7 +33,7 @@ from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
 from qagate.evaluators.models.spec import Spec, parse, require_key
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BATCH, BUDGET
-from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
+from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallRoute, CallSettings
 from qagate.evaluators.runtime.engine import Engine, Job, Stopping, Task
 from qagate.evaluators.runtime.outcomes import (
     EngineHandle,
@@ -102,7 +103,7 @@ class EngineRun:
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
         self._session = CallSession(
-            models, self.connected.specs, settings, find_detour=find
+            models, self.connected.specs, settings, find_route=find
         )
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
@@ -275,11 +276,11 @@ def _verdicts_by_people(
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
         return {}, {}
-    from qagate.cases.extras.review import reviews  # noqa: PLC0415  # brings the forms for people along
+    from qagate.cases.adjudication_files import load_people  # noqa: PLC0415  # few runs have any
     from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
-    return reviews.load_people(files), planned
+    return load_people(files), planned
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
@@ -323,15 +324,11 @@ def _spending_name(shard: Shards | None) -> str:
     return digest([*parts, shard_numbers])
 
 
-def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
+def _find_batches(options: RunOptions, caller: Caller) -> CallRoute | None:
     if not options.batch and not caller.ledger.documents(BATCH):
         return None
-    from qagate.evaluators.extras.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
-    from qagate.evaluators.extras.batches.waves import BatchSettings  # noqa: PLC0415
-
-    return find_batches(
-        BatchSettings(wait=options.batch_wait) if options.batch else None, caller
-    )
+    find = doors.load_call_route("batches")  # brings aiohttp along
+    return find(caller, begins=options.batch, wait=options.batch_wait)
 
 
 def _make(

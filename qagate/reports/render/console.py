@@ -11,7 +11,6 @@ from pathlib import Path
 
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
-from qagate.reports.extras.sequential.sequential import REVIEW
 from qagate.reports.gates.decide import (
     NO_BASELINE,
     NO_CHANGE_GATE,
@@ -23,7 +22,14 @@ from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from qagate.reports.render import words
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Comparison
-from qagate.reports.run.report import ASK_ANEW, WARNING, GateResult, Obstacle, Report
+from qagate.reports.run.report import (
+    ASK_ANEW,
+    REVIEW,
+    WARNING,
+    GateResult,
+    Obstacle,
+    Report,
+)
 
 WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict

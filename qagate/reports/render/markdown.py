@@ -32,7 +32,7 @@ _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/
 _END = "</details>"
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 _WRITTEN = re.compile(
-    r"(`+)( ?)(.*?)\2\1(?!`)|\\([^\w\s])|&lt;"
+    r"(`+)( ?)(.*?)\2\1(?!`)|\\([^\w\s]|_)|&lt;"
 )  # by ``clean.span`` or ``prose``
 _TRUST = {True: "reached", False: "missed", None: "not shown"}
 _GRADED = {"agreement": "Agreement", "kappa": "Kappa", YOUDEN: "Youden's J",

@@ -16,7 +16,8 @@ from qagate.evaluators.statistics.metrics import (
     floor_ends,
     headlines,
 )
-from qagate.reports.run.evidence import Change, UsageShift
+from qagate.evaluators.text import first_of
+from qagate.reports.run.evidence import Calibration, Change, UsageShift
 from qagate.reports.run.json_data import inner, mappings
 from qagate.reports.run.provenance import named_model
 from qagate.reports.run.record import Record
@@ -27,6 +28,8 @@ _PROMOTED = (
     "reports",
     "baselines",
 )  # as in qagate/reports/run/baselines.py, which needs this module
+WEAKNESSES_SHOWN = 10
+"""Kinds of error named of each language; run.json has all."""
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
@@ -68,6 +71,16 @@ def interval(estimate: Estimate, shown: Shown = number) -> str:
     """Return a 95 % interval as ``low to high``, or a dash where there is none."""
     known = estimate.interval
     return " to ".join(map(shown, known)) if known else "–"
+
+
+def weaknesses(calibration: Calibration) -> str:
+    """Return what a judge gets wrong by kind of error, worst first; empty where nothing is."""
+    wrong = [
+        f"{weakness.kind} {weakness.wrong} of {weakness.answers}"
+        for weakness in calibration.weaknesses
+        if weakness.wrong
+    ]
+    return first_of(wrong, WEAKNESSES_SHOWN)
 
 
 def headline(part: SliceSummary) -> dict[str, Estimate]:

@@ -8,8 +8,8 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
-from qagate.evaluators.statistics.count_table import Separation
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.separation import Separation
 from qagate.evaluators.statistics.usage_estimates import UsageMetric
 from qagate.reports.run.record import Record
 
@@ -182,6 +182,18 @@ class ConfusionCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weakness:
+    """Labelled answers that are hard to judge for one reason, and how the judge did on them."""
+
+    kind: str
+    """What the column ``error`` of the labelled answers calls it."""
+    wrong: int
+    """Answers that the judge got wrong; ratings on the other side of the bar."""
+    answers: int
+    """Answers of this kind with a grade."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PanelAgreement:
     """How far the members of a panel, or the people who labelled, agree on one slice."""
 
@@ -243,6 +255,8 @@ class Calibration:
     """How far the people agree whose labels these are; None where they are not told apart."""
     judges: Mapping[str, int] = field(default_factory=dict)
     """How many verdicts that no record holds came from each judge, as providers name it."""
+    weaknesses: tuple[Weakness, ...] = ()
+    """What it is weak at, worst first; empty where the labelled answers name no kinds."""
 
     @property
     def labels(self) -> str:

@@ -34,6 +34,8 @@ WARNING = "WARNING: "
 """The beginning of a note that touches the verdict."""
 ASK_ANEW = "--fresh NAME"
 """The option that a sentence names where earlier replies mislead."""
+REVIEW = "qagate review RUN"
+"""How a sentence begins the command for people; RUN stands for the run's own folder."""
 
 
 class Obstacle(StrEnum):

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
@@ -114,14 +113,19 @@ class BatchRuns:
     ) -> Asked:
         spec = spec_of(self.provider, self.server.loopback, **changes)
         model = connect(spec, Key(SECRET))
-        find = partial(find_batches, batch)
+
+        def find(caller: Caller) -> Batches | None:
+            if batch is None:
+                return find_batches(caller, begins=False)
+            return Batches(caller, batch)
+
         caller = Caller(ledger, settings, lambda spec, reply: 0.01, None, find)
         caller.open()
         caller.sender.begin()
 
         async def ask(text: str) -> Reply | CallError:
             meter = Meter(price=caller.price)
-            with caller.detour.item(meter):
+            with caller.route.item(meter):
                 try:
                     return await caller.metered(meter)(model, asked(text))
                 except CallError as error:
@@ -307,7 +311,7 @@ def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) ->
             if not began:  # the first look, before the other run
                 began.append(caller)
                 return None
-            return find_batches(None, caller)
+            return find_batches(caller, begins=False)
 
         with Ledger(runs.place) as ledger:
             caller = Caller(

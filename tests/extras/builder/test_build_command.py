@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from qagate.cases.__main__ import main
 from qagate.cases.extras.builder import command as build_command
 from qagate.cases.extras.builder.command import read_options
 from qagate.cases.extras.builder.recipe import SourceGroup, find_recipe, load_recipe
+from qagate.command import main
 from qagate.evaluators.kinds import kind_of
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import load_report

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.command_line import PROGRAMS
+from qagate.command import main
 from tests.support.fixtures import Captured, Patch
 
 YAML = """\
@@ -30,7 +30,7 @@ def project(tmp_path: Path, monkeypatch: Patch) -> Path:
 
 
 def check(words: list[str]) -> int:
-    return PROGRAMS["cases"].run(["check", *words])
+    return main(["check", *words])
 
 
 def spoil(file: Path, old: str, new: str) -> None:

@@ -18,7 +18,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qagate.cases.__main__ import main
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.cases.extras.check.checks import (
     DATASET_CHECKS,
@@ -35,6 +34,7 @@ from qagate.cases.extras.check.checks import (
     ungated,
 )
 from qagate.cases.extras.check.item_checks import Finding, Subject, ids, read_subject
+from qagate.command import main
 from qagate.evaluators.core import NO, YES, Case, UsageError
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.languages.detection import known, language_of

@@ -28,8 +28,8 @@ from qagate.evaluators.extras.checks.answer_checks import (
     load_check,
     score,
 )
-from qagate.evaluators.extras.panel.ensemble import CheckedJudge
-from qagate.evaluators.judges.single import OverlapRater
+from qagate.evaluators.extras.checks.checked_judge import CheckedJudge
+from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.metric_specs import CheckSpec
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from qagate.evaluators.command_line import PROGRAMS
+from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.statistics.paired import tango
 from qagate.reports.extras.decide.foreign import (
@@ -39,7 +39,7 @@ Rows = Iterable[Mapping[str, object]]
 
 def decide(capsys: Captured, *words: object) -> tuple[int, str]:
     """Return the exit code of the command, and all that it prints."""
-    code = PROGRAMS["reports"].run(["decide", *map(str, words)])
+    code = main(["decide", *map(str, words)])
     said = capsys.readouterr()
     return code, said.out + said.err
 
@@ -53,7 +53,7 @@ def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
 def report_over(folder: Path, new: Path, old: Path, *words: object) -> Report:
     """Return the report that the command writes over two results, into ``out`` in this folder."""
     to, given = folder / "out", ["decide", f"{new}", f"--baseline={old}"]
-    PROGRAMS["reports"].run([*given, f"--to={to}", *map(str, words)])
+    main([*given, f"--to={to}", *map(str, words)])
     return load_report(to)
 
 
@@ -115,7 +115,7 @@ def test_the_folder_of_the_baseline_is_a_run_of_ours(
            f"--to={to}")  # fmt: skip
     gates = tmp_path / "gates.yaml"
     gates.write_text("deepeval: {all: {correct: {min: 0.5}}}")
-    code = PROGRAMS["reports"].run(["gate", str(to), f"--gates={gates}"])
+    code = main(["gate", str(to), f"--gates={gates}"])
     assert "correct" in capsys.readouterr().out
     assert code == 6
     assert load_report(tmp_path / "out-baseline").counts.planned == 12
@@ -288,11 +288,7 @@ def test_labels_of_one_task_measure_no_other(first: str, tmp_path: Path) -> None
     report = decided(
         tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'labels.csv', truth)}"
     )
-    assert (
-        report.decision.code
-        == PROGRAMS["reports"].run(["gate", str(tmp_path / "out")])
-        == 6
-    )
+    assert report.decision.code == main(["gate", str(tmp_path / "out")]) == 6
     other, own = sorted(report.decision.gates, key=lambda gate: gate.state)
     assert own.state == "PASS"
     assert f"{other.slice} {other.reason}".startswith("b:all judge not measured")
@@ -325,7 +321,6 @@ def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -
     report = decided(tmp_path, rows, rows, f"--gates={gates}")
     assert report.decision.code == 6
     asked, run = tmp_path / "form", tmp_path / "out"
-    main = PROGRAMS["reports"].run
     main(["review", str(run), "--until-decided", f"--to={asked}"])
     sheet = asked / "audit.csv"
     truth = {record.id: record.grade or "" for record in report.records}
@@ -539,7 +534,7 @@ def test_damaged_results_are_one_line_or_read(
     path.write_bytes(data[:start] + piece + data[end:])
     words = ["decide", f"{given}", f"--baseline={given}", f"--to={home.parent / 'out'}"]
     named = ["--new=mock-new", "--old=mock-new"] if name.startswith("promptfoo") else []
-    assert PROGRAMS["reports"].run([*words, *named]) in (0, 1, 4, 6)
+    assert main([*words, *named]) in (0, 1, 4, 6)
 
 
 def test_a_huge_member_is_said(

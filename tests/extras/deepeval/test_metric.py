@@ -32,8 +32,8 @@ from qagate.evaluators.extras.deepeval.metric import (
     metric_runners_of,
     read_text,
 )
+from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.judges.forecast import Call, calls_ahead
-from qagate.evaluators.judges.single import OverlapRater
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid

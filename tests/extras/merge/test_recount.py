@@ -15,7 +15,7 @@ from qagate.cases.config import DatasetGates, GatesFile
 from qagate.cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
 from qagate.evaluators.core import Outcome, UsageError, Vote
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
-from qagate.reports.extras.merge.recount import merged, rebuilt, regated
+from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run import provenance as made
@@ -28,6 +28,7 @@ from qagate.reports.run.run_json import (
     load_report,
     load_run,
 )
+from qagate.reports.verdict.rebuild import rebuilt, regated
 from tests.support.figures import some
 from tests.support.made_runs import (
     RUBRIC,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from qagate.evaluators.__main__ import main
+from qagate.command import main
 from qagate.evaluators.core import PostgresUrl, Reply, UsageError, read_place
 from qagate.evaluators.extras.postgres import postgres
 from qagate.evaluators.ledger import Ledger, LedgerError, upkeep
@@ -414,7 +414,7 @@ def test_what_passes_within_a_minute_is_waited_for(
                 cut(place)
             else:
                 ledger.store.close()
-                ledger.store = postgres.open_postgres(runner, read_only=False)
+                ledger.store = postgres.PostgresLedgers.open(runner, read_only=False)
                 connection.execute("LOCK TABLE calls, claims IN ACCESS EXCLUSIVE MODE")
         finally:
             end = threading.Thread(target=ends, args=(connection,))

@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -16,15 +15,7 @@ from hypothesis import strategies as st
 
 from qagate.cases.dataset import PlannedItem, Slice
 from qagate.cases.extras.review import sheet as sheets
-from qagate.cases.extras.review.reviews import (
-    Review,
-    agreement,
-    load_adjudications,
-    load_people,
-    merged,
-    save_adjudications,
-    settle,
-)
+from qagate.cases.extras.review.reviews import Review, agreement, settle
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.adjudications import (
     AdjudicatedJudge,
@@ -549,57 +540,3 @@ def test_each_kind_takes_its_verdicts(
     assert not isinstance(
         make_tasks([item], None, judges("lexical"))["k"].judge, AdjudicatedJudge
     )
-
-
-def test_the_file_of_adjudications(tmp_path: Path) -> None:
-    """It reads back as written, sorted by item; comments tell what was judged, decide nothing."""
-    first = Adjudication(item="b", digest="0" * 32, label="NO", name="No: 'x' # y")
-    second = Adjudication(
-        item="a", digest="1" * 32, label="10", name="Ł\u200b", reason="- \n1"
-    )
-    path = tmp_path / "new" / "adjudications.yaml"
-    save_adjudications({one.digest: one for one in (first, second)}, path)
-    assert list(load_adjudications(path).values()) == [second, first]
-    text = path.read_text(encoding="utf-8")
-    save_adjudications(load_adjudications(path), path)
-    assert path.read_text(encoding="utf-8") == text
-    path.write_text("", encoding="utf-8")
-    assert load_adjudications(path) == {}
-    path = tmp_path / "adjudications.yaml"
-    about = ("question: Where is it? \\n- item: forged", "answer: \\u202e # not: [yaml")
-    first, second = replace(decided(), about=about), decided(digest="f" * 32)
-    save_adjudications({one.digest: one for one in (first, second)}, path)
-    text = path.read_text("utf-8")
-    assert f"\n\n# {about[0]}\n# {about[1]}\n- item: d-bg-q1\n" in text
-    assert load_adjudications(path) == {KEY: first, "f" * 32: second}
-    save_adjudications(load_adjudications(path), path)
-    assert path.read_text("utf-8") == text
-    path.write_text(text.replace(f"# {about[0]}\n", ""), "utf-8")
-    assert load_adjudications(path)[KEY] == replace(first, about=about[1:])
-
-
-@tabled("text", "message")
-def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None:
-    """By file, line and key."""
-    path = tmp_path / "x.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=message):
-        load_adjudications(path)
-
-
-def test_adjudications_that_contradict(tmp_path: Path) -> None:
-    """The first verdict stands until somebody takes it out; files next to the data must agree."""
-    together, refused = merged(
-        [decided(), decided(name="B"), decided("INCORRECT", name="C")]
-    )
-    assert together == [decided()]
-    said = "d-bg-q1: C says INCORRECT, but Ана said CORRECT; take that entry out to decide anew"
-    assert refused == [said]
-    files = [tmp_path / name / "adjudications.yaml" for name in "abc"]
-    for file, label in zip(files, ("CORRECT", "CORRECT", "NO"), strict=True):
-        save_adjudications({KEY: decided(label)}, file)
-    assert load_people(files[:2]) == {KEY: decided()}
-    with pytest.raises(
-        UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"
-    ):
-        load_people(files)

@@ -5,21 +5,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from qagate.cases.adjudication_files import load_adjudications, save_adjudications
 from qagate.cases.dataset import Slice
-from qagate.cases.extras.review.reviews import (
-    IssuedItem,
-    load_adjudications,
-    load_issued,
-    save_adjudications,
-)
+from qagate.cases.extras.review.reviews import IssuedItem, load_issued
 from qagate.cases.extras.review.sheet import SheetItem, texts_in, verdict_question
 from qagate.cases.loading import load_cases
+from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.rubric import RUBRICS, load_rubric
-from qagate.reports.__main__ import main
 from qagate.reports.extras.sequential import human_review
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import load_report

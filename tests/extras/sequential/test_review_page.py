@@ -11,7 +11,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Page, expect
 
 from qagate.cases.extras.review.sheet import SheetItem, write_sheet
-from qagate.reports.__main__ import main
+from qagate.command import main
 from qagate.reports.extras.sequential.human_review import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.figures import some

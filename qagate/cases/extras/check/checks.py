@@ -12,8 +12,9 @@ from pathlib import Path
 from qagate.bundled import CASES
 from qagate.cases.config import load_dataset, with_items
 from qagate.cases.dataset import DATASET_FILE, Dataset, Slice, clusters_in
-from qagate.cases.extras.check import item_checks
+from qagate.cases.extras.check import item_checks, labelled_sets
 from qagate.cases.extras.check.item_checks import Finding, Subject, error, warning
+from qagate.cases.extras.check.labelled_sets import Requirements
 from qagate.evaluators.core import (
     GRADES,
     NO,
@@ -24,7 +25,7 @@ from qagate.evaluators.core import (
     Verdict,
 )
 from qagate.evaluators.extras.lexical.judge import grade
-from qagate.evaluators.judges.single import rate
+from qagate.evaluators.extras.lexical.overlap import rate
 from qagate.evaluators.languages.detection import words
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import NUMBER, load_settings
@@ -373,6 +374,8 @@ class CheckResult:
     """Messages about files that could not be loaded."""
     waived: list[str] = field(default_factory=list)
     """What data sets ask not to be told, with the reason."""
+    labelled: list[str] = field(default_factory=list)
+    """What labelled answers hold, and what they can show of a judge."""
 
     @property
     def errors(self) -> int:
@@ -402,14 +405,36 @@ class CheckResult:
             self.findings.update(findings(SLICE_CHECKS, slice_.path, subject))
         return subjects
 
-    def add_dataset(self, dataset: Dataset) -> None:
-        """Check a data set and its slices, without what it waives. Raises UsageError."""
+    def add_labels(
+        self,
+        subjects: Collection[Subject],
+        asking: Collection[Dataset],
+        required: Requirements | None,
+    ) -> None:
+        """Check labelled answers: by what is required of them, else for what they cannot show."""
+        for subject in subjects:
+            labelled = labelled_sets.labelled_answers(subject, asking)
+            self.labelled += labelled_sets.lines_about(labelled)
+            path = subject.slice_.path
+            if required is None:
+                caveats = findings(labelled_sets.CAVEATS, path, labelled)
+                self.findings.update(caveats)
+            else:
+                rules = {labelled_sets.REQUIRES: labelled_sets.breaches}
+                self.findings.update(findings(rules, path, labelled, required))
+
+    def add_dataset(self, dataset: Dataset, checked: Collection[Dataset] = ()) -> None:
+        """Check a data set and its slices, without what it waives. Raises UsageError.
+
+        ``checked`` are all that are checked: labelled answers are compared with their questions.
+        """
         own = load_settings(dataset.folder / DATASET_FILE).part("check")
         own.check_keys(
-            ("waive", DIFFICULTY_DATE, "stale_after")
+            ("waive", DIFFICULTY_DATE, labelled_sets.REQUIRES, "stale_after")
         )  # the last is of earlier versions
         waive = own.part("waive")
-        waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
+        names = (*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *labelled_sets.CAVEATS)
+        waive.check_keys((*names, *GONE))
         reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
         before, self.findings = self.findings, set()
         subjects = self.add_slices(dataset.slices.values())
@@ -421,6 +446,14 @@ class CheckResult:
             raise own.problem(DIFFICULTY_DATE, what) from None
         self.findings.update(findings(DATED_CHECKS, own.path, subjects, measured))
         self.findings.update(findings(DATASET_CHECKS, own.path, dataset, subjects))
+        if labelled_sets.measures_judges(dataset):
+            asking = labelled_sets.asking_datasets(checked)
+            required = None
+            if labelled_sets.REQUIRES in own.values:
+                part = own.part(labelled_sets.REQUIRES)
+                known = [asker.name for asker in asking]
+                required = labelled_sets.read_requirements(part, known)
+            self.add_labels(subjects.values(), asking, required)
         counts = Counter(finding.check for finding in self.findings)
         self.findings = before | {
             one for one in self.findings if one.check not in reasons
@@ -448,9 +481,10 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
                 f"{path}: {what}; say --as DATASET:LANG to check a data file"
             )
         files |= dict.fromkeys(below)
+    datasets = [load_dataset(file) for file in files]
     result = CheckResult()
-    for file in files:
-        result.add_dataset(load_dataset(file))
+    for dataset in datasets:
+        result.add_dataset(dataset, datasets)
     return result
 
 
@@ -470,9 +504,12 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
         raise UsageError(f"check: --as {as_}: want DATASET:LANG, such as {name}:en")
     dataset = load_dataset(bundled[name])
     result = CheckResult()
-    result.add_slices(
-        [with_items(dataset, language, path).slices[language] for path in paths]
-    )
+    for path in paths:
+        slice_ = with_items(dataset, language, path).slices[language]
+        subjects = result.add_slices([slice_])
+        if labelled_sets.measures_judges(dataset):
+            asking = labelled_sets.asking_datasets([])
+            result.add_labels(subjects.values(), asking, None)
     return result
 
 

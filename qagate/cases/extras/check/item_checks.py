@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -14,13 +13,14 @@ from qagate.bundled import CASES
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import DATASET_FILE, Slice
 from qagate.cases.loading import GOOD_ID, load_cases, load_rows
-from qagate.cases.rows import LOOK_ALIKES, id_of
+from qagate.cases.rows import id_of
 from qagate.evaluators.core import CORRECT, Case
 from qagate.evaluators.extras.lexical.analysis import Answer
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.extras.lexical.match import find_matches
 from qagate.evaluators.kinds import MARKS
-from qagate.evaluators.languages.detection import SCRIPTS, has, language_of, words
+from qagate.evaluators.languages.detection import has, language_of, words
+from qagate.evaluators.languages.look_alikes import look_like_others, mixed_words
 from qagate.evaluators.text import INVISIBLE, first_of, listed, shown
 
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
@@ -33,15 +33,6 @@ FEWEST_WORDS = 6  # the language of a text with fewer words is not guessed
 CLEAR = 4  # how many frequent words of another language settle it where there is none of the own
 AROUND = 12  # characters shown on either side of an invisible one
 
-# Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
-_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
-TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(
-    _GREEK
-)
-"""Cyrillic and Greek letters that are drawn like Latin ones."""
-TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
-"""Latin letters that are drawn like Cyrillic or Greek ones."""
-
 _SUPERSEDED = re.compile(
     r"\b(?:before|prior to)\s+(?:(?:its|their|the)\s+(?:\w+\s+)?amendments?\b"
     r"|(?:it|they)\s+(?:was|were|had been)\s+(?:\w+\s+)?amended\b|being\s+amended\b)",
@@ -51,7 +42,6 @@ _SUPERSEDED = re.compile(
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
 _QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
-_MARKS = re.compile("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,41 +274,19 @@ def _compared(case: Case) -> _Compared:
     return _flat(case.question), golds, frozenset(word[:STEM] for word in found)
 
 
-def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
-    """Yield the words with letters of two scripts, and the letters that are out of place.
-
-    Those are of the rarer script of the word; in a tie, not of ``home``, the script of the text.
-    Greek letters that look like nothing else are symbols (``TNFα``) and no fault.
-    """
-    for word in () if text.isascii() else words(text):
-        found = Counter(
-            script for letter in word for script in SCRIPTS if has(script, letter)
-        )
-        if len(found) < 2:
-            continue
-        host, guest = (script for script, _ in found.most_common(2))
-        if found[host] == found[guest] and guest == home:
-            host, guest = guest, host
-        odd = "".join(letter for letter in word if has(guest, letter))
-        symbols = not set(odd) <= TWINS | TWINNED or (
-            host == "Greek" and found[host] < 3
-        )
-        if "Greek" not in found or not symbols:
-            yield word, odd
-
-
 def mixed_scripts(subject: Subject) -> Iterator[Finding]:
     """Find words that mix Latin, Cyrillic and Greek letters; an error where they look alike."""
     language = language_of(subject.slice_.language)
     home = language.script if language else "Latin"
     for row, where, text in written(subject):
-        for word, odd in mixed_words(text, home):
-            bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
-            same = bare <= TWINS or bare <= TWINNED
-            letter = f"U+{ord(odd[0]):04X} ({unicodedata.name(odd[0], 'no name')})"
-            what = f"word {shown(word)} in the {where} mixes scripts: {letter}; "
-            yield (error if same else warning)(
-                row, f"{what}retype the word on one keyboard"
+        for mixed in mixed_words(text, home):
+            first = mixed.odd[0]
+            letter = f"U+{ord(first):04X} ({unicodedata.name(first, 'no name')})"
+            say = error if look_like_others(mixed.odd) else warning
+            yield say(
+                row,
+                f"word {shown(mixed.word)} in the {where} mixes scripts: {letter}; "
+                "retype the word on one keyboard",
             )
 
 

@@ -1,26 +1,20 @@
-"""What was issued, what reviewers sent back and agree on, and ``adjudications.yaml``."""
+"""What was issued to reviewers, what they sent back, and what they agree on."""
 
 import json
-import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import takewhile
-from operator import attrgetter
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
 import msgspec
-import yaml
 
 from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault, write_sheet
-from qagate.cases.labels import grade_or_rating
 from qagate.cases.tables import read_csv
-from qagate.evaluators.adjudications import Adjudication, Adjudications
-from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import unguarded, write_texts
-from qagate.evaluators.reading import load_entries, parse_json, problem, read_text
+from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.statistics.agreement import Agreement, agreement_among
 from qagate.evaluators.text import encodable, listed, shown
 
@@ -298,88 +292,3 @@ def agreement(
         units = [one for item, one in given.items() if group in ("", group_of[item])]
         found.append(agreement_among(units, group=group))
     return tuple(found)
-
-
-_KEYS = ("item", "digest", "verdict", "name", "reason", "date")
-_AUDIT = ("picked", "probability", "pair")
-_TEXTS = ("item", "name", "reason", "date", "picked", "pair")
-_HEAD = """\
-# Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
-# the judge's place wherever that answer is judged again. Written by `qagate review`.
-
-"""
-ABOUT = ("question", "answer")
-_ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
-
-
-def load_adjudications(path: Path) -> dict[str, Adjudication]:
-    """Return the verdicts of a file by digest. Raises UsageError naming file and line."""
-    found: dict[str, Adjudication] = {}
-    text = read_text(path).split("\n")
-    for settings in load_entries(path, "verdicts", (*_KEYS, *_AUDIT), _KEYS[:4]):
-        lines, line, given = (
-            settings.values.lines,
-            settings.values.line,
-            settings.text("verdict"),
-        )
-        digest, label = settings.text("digest"), given.strip().upper()
-        if not re.fullmatch(r"[0-9a-f]{32}", digest):
-            what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"
-            raise problem(path, lines["digest"], what)
-        try:
-            label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
-        except ValueError as error:
-            raise problem(path, lines["verdict"], f"verdict: {error}") from None
-        above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
-        one = Adjudication(
-            digest=digest,
-            label=label,
-            probability=settings.number("probability", 0, 1) or 0.0,
-            about=tuple(match[1] for match in above if match)[::-1],
-            **{key: settings.text(key) for key in _TEXTS if settings.values.get(key)},
-        )
-        if found.setdefault(digest, one) is not one:
-            raise problem(path, line, f"digest {digest} stands twice; keep one verdict")
-    return found
-
-
-def merged(
-    given: Iterable[T],
-    key: Callable[[T], Hashable] = attrgetter("digest"),
-    words: Callable[[T], tuple[object, ...]] = attrgetter("item", "name", "label"),
-) -> tuple[list[T], list[str]]:
-    """Return the first verdict with each key, and a line for each later one that contradicts it.
-
-    ``words`` returns what a verdict is about, who gave it, and what it says.
-    """
-    found: dict[Hashable, T] = {}
-    refused = []
-    for one in given:
-        about, name, label = words(one)
-        _, before, kept = words(found.setdefault(key(one), one))
-        if label != kept:
-            said = f"{about}: {name} says {label}, but {before} said {kept}"
-            refused.append(f"{said}; take that entry out to decide anew")
-    return list(found.values()), refused
-
-
-def save_adjudications(adjudications: Adjudications, path: Path) -> None:
-    """Write the file, ordered by item. Raises QAError if it cannot be written."""
-    ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
-    text = _HEAD if ordered else f"{_HEAD}[]\n"
-    for one in ordered:
-        values = {**asdict(one), "verdict": one.label}
-        entry = {key: values[key] for key in (*_KEYS, *(_AUDIT if one.pair else ()))}
-        text += "".join(f"# {line}\n" for line in one.about)
-        text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
-    write_texts([(path, text)])
-
-
-def load_people(paths: Iterable[Path]) -> dict[str, Adjudication]:
-    """Return the verdicts of several files. Raises UsageError if two contradict each other."""
-    found = list[Adjudication]()
-    for path in paths:
-        found, refused = merged([*found, *load_adjudications(path).values()])
-        if refused:
-            raise UsageError(f"{path}: {refused[0]}")
-    return {one.digest: one for one in found}

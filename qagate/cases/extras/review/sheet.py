@@ -12,9 +12,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from qagate.cases.extras.check.item_checks import mixed_words
 from qagate.evaluators import output
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.languages.look_alikes import mixed_words
 from qagate.evaluators.reading import load_entries, load_settings, problem
 from qagate.evaluators.text import INVISIBLE, digest, mask, shown
 
@@ -138,10 +138,11 @@ def name_fault(name: str) -> str:
     is_odd = INVISIBLE.search(plain) or not plain.isprintable()
     if is_odd or unicodedata.normalize("NFKC", plain) != plain:
         return f"{shown(name)} has hidden or odd characters; type it again"
-    word, odd = next(mixed_words(plain, "Latin"), ("", ""))
-    if not odd:
+    mixed = next(mixed_words(plain, "Latin"), None)
+    if mixed is None:
         return ""
-    return f"{shown(word)} mixes scripts (U+{ord(odd[0]):04X}); type it on one keyboard"
+    letter = f"U+{ord(mixed.odd[0]):04X}"
+    return f"{shown(mixed.word)} mixes scripts ({letter}); type it on one keyboard"
 
 
 def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:

@@ -23,10 +23,10 @@ from qagate.evaluators.extras.batches import waves
 from qagate.evaluators.ledger import PaidReply
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.adapter import BatchStatus
-from qagate.evaluators.models.api import BatchedModel
+from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.budget import BATCH, money, part_of_cost
-from qagate.evaluators.runtime.caller import Caller, Detour, Meter, Sender
+from qagate.evaluators.runtime.caller import Caller, CallRoute, Meter, Sender
 from qagate.evaluators.runtime.server import NEVER
 from qagate.evaluators.text import digest
 
@@ -43,14 +43,18 @@ COLLECT = waves.BatchSettings(wait=0.0)
 
 
 def find_batches(
-    settings: waves.BatchSettings | None, caller: Caller
+    caller: Caller, *, begins: bool, wait: float | None = None
 ) -> "Batches | None":
-    """Return the batches of a run; None if it begins none and the ledger has none open."""
-    if settings is None and not any(
-        one.is_open for one in waves.waves_in(caller.ledger).values()
-    ):
-        return None
-    return Batches(caller, settings)
+    """Return the batches of a run; None if it begins none and the ledger has none open.
+
+    ``wait`` is how many seconds a run that begins some waits for them; None is to the end.
+    """
+    if begins:
+        return Batches(caller, waves.BatchSettings(wait=wait))
+    known = waves.waves_in(caller.ledger).values()
+    if any(wave.is_open for wave in known):
+        return Batches(caller, None)
+    return None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -97,7 +101,7 @@ class LiveWave:
     """Those of the same model's waves that were out when this one was sent."""
 
 
-class Batches(Detour):
+class Batches(CallRoute):
     """The batches of one run, in one event loop. ``settings`` None begins none."""
 
     def __init__(self, caller: Caller, settings: waves.BatchSettings | None) -> None:
@@ -264,7 +268,9 @@ class Batches(Detour):
         """Send calls to one model, in as many batches as its provider's limits ask for."""
         model, by_key = calls[0].model.batches(), {call.key: call for call in calls}
         try:
-            for lines in model.parts((call.key, call.request) for call in calls):
+            for lines in model.lines_by_batch(
+                (call.key, call.request) for call in calls
+            ):
                 if self._halted is not None:
                     return
                 if live := await self._plan(model, [by_key[key] for key in lines]):

@@ -23,7 +23,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.adapter import BatchApi, BatchStatus
-from qagate.evaluators.models.api import BatchedModel
+from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.runtime.budget import BATCH
 from qagate.evaluators.text import canonical, flat
 
@@ -181,7 +181,7 @@ class BatchPoller:
     ) -> tuple[str, bool]:
         for number in range(TRIES):
             try:
-                made = await self._model.asked(
+                made = await self._model.call_api(
                     lambda api: api.create(self.wave.id, file, lines)
                 )
                 return made, False
@@ -241,7 +241,7 @@ class BatchPoller:
         heard, pause = clock(), self._settings.first
         while True:
             try:
-                status = await self._model.asked(
+                status = await self._model.call_api(
                     lambda api: api.status(self.wave.batch)
                 )
             except TransientError as error:
@@ -309,7 +309,7 @@ class BatchPoller:
     async def _tried(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
         for number in range(TRIES):
             try:
-                return await self._model.asked(ask)
+                return await self._model.call_api(ask)
             except TransientError as error:
                 failure = error
             await asyncio.sleep(

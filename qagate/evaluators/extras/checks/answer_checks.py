@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 from qagate.evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
 from qagate.evaluators.metric_specs import CheckSpec
 from qagate.evaluators.optional import require
-from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.reading import parse_json
 from qagate.evaluators.text import hint, mask, one_line
 from qagate.evaluators.user_code import (
     RULE_SECONDS,
@@ -122,14 +121,6 @@ def _scored(spec: CheckSpec, case: Case, answer: str) -> Score:
             f"want a Score, true, false or a number from 0 to 1, got {result!r:.60}"
         )
     return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
-
-
-def schema_text(path: Path) -> str:
-    """Return a schema's file as JSON text. Raises UsageError if it cannot be read."""
-    try:
-        return json.dumps(parse_json(read_text(path)), sort_keys=True)
-    except ValueError as error:
-        raise UsageError(f"{path}: no JSON: {error}") from None
 
 
 @cache

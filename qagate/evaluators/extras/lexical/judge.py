@@ -7,7 +7,15 @@ from itertools import islice, pairwise, takewhile
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
+from qagate.evaluators.core import (
+    CORRECT,
+    INCORRECT,
+    NOT_ATTEMPTED,
+    Ask,
+    Case,
+    Judge,
+    Verdict,
+)
 from qagate.evaluators.extras.lexical.analysis import BREAK, Answer
 from qagate.evaluators.extras.lexical.match import (
     Match,
@@ -15,17 +23,26 @@ from qagate.evaluators.extras.lexical.match import (
     find_matches,
     objection,
 )
+from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.kinds import MARKS, UNANSWERABLE
 from qagate.evaluators.languages.numbers import DASHES
 from qagate.evaluators.languages.word_lists import plain, within_limit
 from qagate.evaluators.reading import load_yaml
 from qagate.evaluators.replies.labels import content_free
+from qagate.evaluators.rubric import Style
 from qagate.evaluators.user_code import SHORT, off_the_loop
 
 REASONS_FILE = Path(__file__).with_name("reasons.yaml")
 
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
 _REACH = 3  # words before a number within which a bound stands
+
+
+def lexical_judge(style: Style) -> Judge:
+    """Return the judge ``lexical``: it grades by rules, or rates by shared words."""
+    if style == "rated":
+        return OverlapRater()
+    return LexicalJudge()
 
 
 class LexicalJudge:

@@ -122,31 +122,41 @@ FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents']) AS one
 """
 
 
-def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
-    """Return the ledger in a database, with new tables if it is to be written and has none.
+class PostgresLedgers:
+    """Opens the ledgers in PostgreSQL databases."""
 
-    Raises UsageError if it cannot be reached or used, or every user may change it unnoticed.
-    """
-    with _as_usage_error(url):
-        with closing(_connect(url)) as connection:
-            names = _names(connection)
-            if _MARK not in names and read_only:
-                missing = "no ledger to replay from; run once without --replay"
-                raise UsageError(f"{url}: {missing}, or give another --ledger")
-            encoding = connection.info.parameter_status("server_encoding")
-            if not read_only and encoding != "UTF8":
-                raise UsageError(
-                    f"{url}: the database's encoding is {encoding}, and replies need UTF-8; make "
-                    "another one: createdb --encoding=UTF8 --template=template0 "
-                    f"{connection.info.dbname}_utf8"
+    @staticmethod
+    def open(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
+        """Return the ledger in a database, with new tables if it is to be written and has none.
+
+        Raises UsageError if it cannot be reached or used, or every user may change it unnoticed.
+        """
+        with _as_usage_error(url):
+            with closing(_connect(url)) as connection:
+                names = _names(connection)
+                if _MARK not in names and read_only:
+                    missing = "no ledger to replay from; run once without --replay"
+                    raise UsageError(f"{url}: {missing}, or give another --ledger")
+                encoding = connection.info.parameter_status("server_encoding")
+                if not read_only and encoding != "UTF8":
+                    raise UsageError(
+                        f"{url}: the database's encoding is {encoding}, and replies need UTF-8; "
+                        "make another one: createdb --encoding=UTF8 --template=template0 "
+                        f"{connection.info.dbname}_utf8"
+                    )
+                if _MARK not in names:
+                    names = _make_tables(url, connection)
+                _check_tables(url, connection, names, _READS if read_only else _CHANGES)
+                notes = list(
+                    _notes_on_others(url, connection, sorted(names & _CHANGES.keys()))
                 )
-            if _MARK not in names:
-                names = _make_tables(url, connection)
-            _check_tables(url, connection, names, _READS if read_only else _CHANGES)
-            notes = list(
-                _notes_on_others(url, connection, sorted(names & _CHANGES.keys()))
-            )
-        return PostgresStore(url, notes, read_only=read_only)
+            return PostgresStore(url, notes, read_only=read_only)
+
+    @staticmethod
+    def exists(url: PostgresUrl) -> bool:
+        """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
+        with _as_usage_error(url), closing(_connect(url)) as connection:
+            return _MARK in _names(connection)
 
 
 def _check_tables(
@@ -180,12 +190,6 @@ def _check_tables(
             f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
             f"use the {which}, or give another --ledger"
         )
-
-
-def has_ledger(url: PostgresUrl) -> bool:
-    """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
-    with _as_usage_error(url), closing(_connect(url)) as connection:
-        return _MARK in _names(connection)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ inspect_ai: logs (format version 2). lm-evaluation-harness: from 0.4.3, ``sample
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from qagate.cases.tables import Table, TableRow, normal, read_table
 from qagate.evaluators.text import canonical, digest, shown
+from qagate.reports import doors
+from qagate.reports.doors import FOREIGN_RESULTS
 from qagate.reports.extras.decide import foreign
 from qagate.reports.extras.decide.foreign import (
     Choice,
@@ -77,7 +79,7 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
     if not files:
         raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
     forms = [(_forms(one), one) for one in map(foreign.document, files)]
-    for name, read in FORMS.items():
+    for name, target in FOREIGN_RESULTS.items():
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
             continue
@@ -85,7 +87,7 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
             raise problem(path, f"holds several results of {name}; name one file")
         _check_choice(path, name, choice)
         try:
-            run = read(own, choice)
+            run: foreign.ForeignRun = doors.load(target)(own, choice)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
             what = f"not as {name} writes it ({type(error).__name__}: {error})"
             raise problem(
@@ -94,7 +96,11 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
         if not run.samples:
             raise problem(path, "holds no sample; write the log with its samples")
         return run
-    wanted = f"a result of {word}" if word else f"a result of any of {', '.join(FORMS)}"
+    wanted = (
+        f"a result of {word}"
+        if word
+        else f"a result of any of {', '.join(FOREIGN_RESULTS)}"
+    )
     raise problem(path, f"not {wanted}; say what it is with --from")
 
 
@@ -125,7 +131,8 @@ def _forms(found: ResultFile) -> set[str]:
     return {name for name, holds in signs.items() if holds}
 
 
-def _inspect(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+def read_inspect(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+    """Return the run in logs of inspect_ai."""
     logs = [_log(one) for one in found]
     named = [head["eval"].get("model", "") for head, _ in logs]
     model = foreign.only(found[0].path, named, "model", choice)
@@ -219,7 +226,8 @@ def _inspect_sample(task: str, row: Json, model: str) -> ScoredSample:
     )
 
 
-def _harness(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+def read_harness(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+    """Return the run in samples of lm-evaluation-harness."""
     home = found[0].path.parent
     times = {_named(one.path, "time") for one in found}
     if len(times) > 1:
@@ -320,7 +328,8 @@ def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:
         )
 
 
-def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+def read_promptfoo(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+    """Return the run in the output of promptfoo."""
     path, data = found[0].path, found[0].data
     rows = data["results"]["results"]
     model = foreign.only(path, map(_provider, rows), "provider", choice)
@@ -389,7 +398,8 @@ def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
     )
 
 
-def _deepeval(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+def read_deepeval(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+    """Return the test run of deepeval."""
     data = found[0].data.get("testRunData") or found[0].data
     task = str(data.get("testFile") or data.get("identifier") or "deepeval")
     rows = [
@@ -464,7 +474,8 @@ def _deepeval_sample(task: str, row: Json) -> ScoredSample:
     )
 
 
-def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+def read_rows(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
+    """Return the run in a table of any tool, a row for each answer."""
     table = read_table(found[0].path)
     columns = {
         **{role: role for role in ROLES},
@@ -514,13 +525,3 @@ def _table_sample(
             key: one for key, one in row.values.items() if key not in columns.values()
         },
     )
-
-
-FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], foreign.ForeignRun]] = {
-    "inspect": _inspect,
-    "lm_eval": _harness,
-    "promptfoo": _promptfoo,
-    "deepeval": _deepeval,
-    "table": _table,
-}
-"""By the word for ``--from``; a table comes last, as any rows are one."""

@@ -1,70 +1,17 @@
-"""Recorded runs counted again: with other gates or another baseline, or several as one run."""
+"""The runs of CI shards counted as one run."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 
-from qagate.cases.config import GatesFile
 from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
 from qagate.evaluators.core import UsageError
-from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.evidence import Calibration
-from qagate.reports.run.record import COLUMNS, Record, in_order
+from qagate.reports.run.record import COLUMNS, Record
 from qagate.reports.run.report import Report, SliceSummary
-from qagate.reports.verdict.assemble import (
-    Facts,
-    ReportInputs,
-    account,
-    count_run,
-    paired_slices,
-)
-
-
-def rebuilt(
-    report: Report,
-    baseline: Baseline | None,
-    anchor: Baseline | None = None,
-    datasets: tuple[Dataset, ...] | None = None,
-) -> Report:
-    """Return the report counted again against these runs; ``datasets`` replace its own."""
-    inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
-    facts = replace(_facts([report]), provenance=report.provenance, run=report.run)
-    return account(inputs, facts, baseline, anchor)
-
-
-def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
-    return ReportInputs(
-        datasets=datasets,
-        records=report.records,
-        whole={one.name: one.whole for one in report.slices},
-        samples={one.name: one.sample for one in report.slices if one.sample},
-        outside=tuple(x for x in report.judging.calibrations if x.source != "records"),
-        shards=report.shards,
-    )
-
-
-def audits_of(report: Report, *baselines: Baseline | None) -> Iterator[AuditedGate]:
-    """Yield the gates of a report that people decide, compared with these runs."""
-    inputs = _inputs_of(report, report.datasets)
-    run = count_run(inputs, in_order(inputs.records), report.judge)
-    compared = [paired_slices(run, report.judge, one) for one in baselines]
-    for dataset in run.datasets:
-        for sides in filter(None, compared):
-            yield from audited_gates(
-                dataset, [sides[one.name] for one in run.of(dataset)]
-            )
-
-
-def regated(
-    report: Report,
-    gates: GatesFile,
-    baseline: Baseline | None,
-    anchor: Baseline | None = None,
-) -> Report:
-    """Return the report with these gates for its own. Raises UsageError for names it lacks."""
-    return rebuilt(report, baseline, anchor, gates.put_into(report.datasets, "--gates"))
+from qagate.reports.verdict.assemble import Facts, ReportInputs, account
 
 
 def merged(

@@ -66,7 +66,7 @@ class DryRun:
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
         prices = run.pricing.items()
         self._prices = {
-            text: one and one.way(batch=options.batch) for text, one in prices
+            text: one and one.of_calls(batch=options.batch) for text, one in prices
         }
 
     @pytest.hookimpl(tryfirst=True)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from qagate.cases.adjudication_files import ABOUT
 from qagate.cases.dataset import Slice
 from qagate.cases.extras.review.reviews import (
-    ABOUT,
     Asked,
     IssuedItem,
     Review,
@@ -39,9 +39,9 @@ from qagate.evaluators.statistics.count_table import (
     CountTable,
     count_patterns,
     mean_interval,
-    mean_rating,
 )
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.ratios import mean_rating
 from qagate.reports.run import clean
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record, in_order

@@ -24,7 +24,7 @@ from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.judge.judging import JudgeScale, judge_scale
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
-from qagate.reports.run.report import GateResult, GateState, SliceSummary
+from qagate.reports.run.report import REVIEW, GateResult, GateState, SliceSummary
 
 SEQUENTIAL = "sequential"
 
@@ -263,7 +263,6 @@ def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
     )
 
 
-REVIEW = "qagate review RUN"  # how the command for people begins; RUN is the run's own folder
 _STEPS = 200  # the most points in a plot
 _LOG10 = math.log(10)
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.extras.panel import ensemble
+from qagate.evaluators.extras.panel import panel
+from qagate.evaluators.extras.panel.cascade import CascadeJudge
+from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.single import RubricJudge, spared
 from qagate.evaluators.replies.labels import LONGEST
 from qagate.evaluators.runtime.engine import returned_names
@@ -20,11 +22,9 @@ from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 
 SOME_GRADES = st.lists(st.sampled_from(core.GRADES), max_size=5)
-SOME_RATINGS = st.lists(st.integers(ensemble.LOWEST, ensemble.HIGHEST), max_size=5)
+SOME_RATINGS = st.lists(st.integers(panel.LOWEST, panel.HIGHEST), max_size=5)
 FEW = st.integers(0, 3)
-SEVERAL = st.lists(
-    st.integers(ensemble.LOWEST, ensemble.HIGHEST), min_size=1, max_size=5
-)
+SEVERAL = st.lists(st.integers(panel.LOWEST, panel.HIGHEST), min_size=1, max_size=5)
 
 
 @tabled("grades", "missing", "verdict")
@@ -32,19 +32,17 @@ def test_the_most_votes_win(
     grades: list[str], missing: int, verdict: str | None
 ) -> None:
     """More votes than any other grade; a tie has no winner, and neither has what may become one."""
-    assert ensemble.majority(grades, missing) == verdict
+    assert panel.majority(grades, missing) == verdict
 
 
 @given(SOME_GRADES, FEW)
 def test_what_stands_is_not_to_be_overturned(grades: list[str], missing: int) -> None:
     """With votes missing, a verdict is given only if no values of theirs could change it."""
     fates = {
-        ensemble.majority([*grades, *rest])
+        panel.majority([*grades, *rest])
         for rest in product(core.GRADES, repeat=missing)
     }
-    assert ensemble.majority(grades, missing) == (
-        fates.pop() if len(fates) == 1 else None
-    )
+    assert panel.majority(grades, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 @tabled("ratings", "missing", "rating")
@@ -52,7 +50,7 @@ def test_the_middle_rating(
     ratings: list[int], missing: int, rating: int | None
 ) -> None:
     """The median; of an even number the lower of the middle two, which is always a whole number."""
-    assert ensemble.middle(ratings, missing) == rating
+    assert panel.middle(ratings, missing) == rating
 
 
 @given(SEVERAL, st.integers(0, 2))
@@ -60,11 +58,9 @@ def test_a_middle_that_stands_is_not_to_be_moved(
     ratings: list[int], missing: int
 ) -> None:
     """With ratings missing, a middle is given only where no value of theirs could change it."""
-    rest = product(range(ensemble.LOWEST, ensemble.HIGHEST + 1), repeat=missing)
-    fates = {ensemble.middle([*ratings, *some]) for some in rest}
-    assert ensemble.middle(ratings, missing) == (
-        fates.pop() if len(fates) == 1 else None
-    )
+    rest = product(range(panel.LOWEST, panel.HIGHEST + 1), repeat=missing)
+    fates = {panel.middle([*ratings, *some]) for some in rest}
+    assert panel.middle(ratings, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 Said = core.Verdict | Exception
@@ -103,12 +99,12 @@ def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
         isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
     )
     unasked = partial(spared, style="rated" if rating else "graded")
-    panel = ensemble.PanelJudge(judges=members, spared=unasked)
+    judge = panel.PanelJudge(judges=members, spared=unasked)
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError
 
-    return asyncio.run(panel.judge(make_case(), answer, ask))
+    return asyncio.run(judge.judge(make_case(), answer, ask))
 
 
 def gone() -> core.RefusedError:
@@ -129,7 +125,7 @@ def test_a_panel_keeps_every_vote() -> None:
         core.JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd"
     ) as told:
         judged(members_saying(core.CORRECT, core.INCORRECT))
-    assert told.value.kind == ensemble.TIE
+    assert told.value.kind == panel.TIE
     assert [vote.label for vote in told.value.votes] == [core.CORRECT, core.INCORRECT]
     assert judged(members_saying(2, 9, 7)).rating == 7
     verdict = judged(members_saying(4, 8))
@@ -153,7 +149,7 @@ def test_a_missing_vote_that_could_decide(said: tuple[str | int, ...]) -> None:
     """It is an error: which grade would win, or what the median would be, is not known."""
     with pytest.raises(core.JudgeError, match="what is missing could decide") as told:
         judged(members_saying(*said, gone()))
-    assert told.value.kind == ensemble.UNDECIDED
+    assert told.value.kind == panel.UNDECIDED
 
 
 def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
@@ -206,12 +202,12 @@ def says(grade: str) -> Scripted:
     return Scripted(lambda request: core.Reply(calls=(call,)))
 
 
-def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
+def cascade(model: Scripted, audit: float = 0.0) -> CascadeJudge:
     asked = RubricJudge(model=model, rubric=make_rubric())
-    return ensemble.CascadeJudge(rules=LexicalJudge(), model=asked, audit=audit)
+    return CascadeJudge(rules=LexicalJudge(), model=asked, audit=audit)
 
 
-def cascaded(judge: ensemble.CascadeJudge, answer: str) -> core.Verdict:
+def cascaded(judge: CascadeJudge, answer: str) -> core.Verdict:
     return asyncio.run(judge.judge(make_case(), answer, complete))
 
 
@@ -284,7 +280,7 @@ def test_the_draw_depends_on_item_and_seed_alone(
 
 def test_the_share_is_drawn_about_as_often_as_it_says() -> None:
     """Five in a hundred of ten thousand items, and other ones for another seed."""
-    judge = cascade(says(core.CORRECT), ensemble.AUDIT)
+    judge = cascade(says(core.CORRECT), AUDITED_SHARE)
     cases = [make_case(number) for number in range(10_000)]
     drawn = {case.id for case in cases if judge.audits(case)}
     assert 430 <= len(drawn) <= 570

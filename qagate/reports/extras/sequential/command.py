@@ -10,6 +10,11 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 
+from qagate.cases.adjudication_files import (
+    keep_first,
+    load_adjudications,
+    save_adjudications,
+)
 from qagate.cases.extras.review import reviews as files
 from qagate.cases.extras.review.sheet import FALLBACK, load_criteria, texts_in
 from qagate.evaluators.adjudications import (
@@ -20,16 +25,19 @@ from qagate.evaluators.adjudications import (
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, write_texts
 from qagate.evaluators.text import listed
-from qagate.reports.commands import recorded_runs as runs
-from qagate.reports.extras.merge.recount import audits_of, rebuilt
+from qagate.reports.commands import given_runs as runs
 from qagate.reports.extras.sequential import human_review as human
 from qagate.reports.extras.sequential.audit import load_plan, save_plan
-from qagate.reports.extras.sequential.sequential import REVIEW, AuditedGate
+from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from qagate.reports.run import clean
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.baselines import find_run
-from qagate.reports.run.report import Report
+from qagate.reports.run.record import in_order
+from qagate.reports.run.report import REVIEW, Report
 from qagate.reports.run.run_json import load_report
+from qagate.reports.verdict.assemble import count_run, paired_slices
+from qagate.reports.verdict.rebuild import inputs_of, rebuilt
 
 Gates = Sequence[AuditedGate]
 GATE_CODES = {
@@ -118,7 +126,7 @@ def _ask(options: argparse.Namespace) -> int:
         runs.transcripts_of(run),
     )
     paths = human.issue_picks(
-        options.to or runs.home(run), picks, sources, criteria, name
+        options.to or runs.folder_of(run), picks, sources, criteria, name
     )
     count = plural(len(picks), "answer")
     lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
@@ -168,7 +176,7 @@ def _take(
     gates: Gates = (),
 ) -> bool:
     """Put agreed verdicts into a file, say so, and return whether some are open."""
-    old: Adjudications = files.load_adjudications(file) if file.exists() else {}
+    old: Adjudications = load_adjudications(file) if file.exists() else {}
     accepted, said = human.accept(
         reviews, datetime.now(UTC).date().isoformat(), items, least
     )
@@ -187,8 +195,8 @@ def _take(
     said |= (
         {human.OVERRULED: []} if gates else {}
     )  # there the judge only says where to look
-    found, refused = files.merged([*old.values(), *accepted])
-    files.save_adjudications({one.digest: one for one in found}, file)
+    found, refused = keep_first([*old.values(), *accepted])
+    save_adjudications({one.digest: one for one in found}, file)
     (agreed,) = files.agreement(reviews)
     lines = [
         *agreed.lines("answer"),
@@ -207,7 +215,7 @@ def _take_ratings(
 ) -> bool:
     old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
     new, told = human.ratings_of(reviews, items, today)
-    found, refused = files.merged(
+    found, refused = keep_first(
         [*old, *new],
         lambda one: (
             one.item,
@@ -236,7 +244,7 @@ def _take_ratings(
 def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     run, file = options.paths[0], options.adjudications or Path(ADJUDICATIONS_FILE)
-    report, folder = load_report(run), options.to or runs.home(run)
+    report, folder = load_report(run), options.to or runs.folder_of(run)
     baseline = runs.read_baseline(options.baseline, [report])
     anchor = runs.read_baseline(options.anchor, [report], "anchor")
     if not (earlier := [one for one in (baseline, anchor) if one]):
@@ -246,12 +254,12 @@ def _until_decided(options: argparse.Namespace) -> int:
     plan = load_plan(file)
 
     def audits() -> list[AuditedGate]:
-        people = files.load_adjudications(file) if file.exists() else {}
-        return [
-            *audits_of(
-                report, *(replace(one, people=people, plan=plan) for one in earlier)
+        people = load_adjudications(file) if file.exists() else {}
+        return list(
+            _audits_of(
+                report, [replace(run, people=people, plan=plan) for run in earlier]
             )
-        ]
+        )
 
     if not (gates := audits()):
         how = "declare `drop: {max: 0.05, evidence: audited}`"
@@ -277,6 +285,19 @@ def _until_decided(options: argparse.Namespace) -> int:
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
     states = [one.state for one in results]
     return next(code for state, code in GATE_CODES.items() if state in states)
+
+
+def _audits_of(report: Report, earlier: Sequence[Baseline]) -> Iterator[AuditedGate]:
+    """Yield the gates of a report that people decide, compared with these runs."""
+    inputs = inputs_of(report, report.datasets)
+    run = count_run(inputs, in_order(inputs.records), report.judge)
+    compared = [paired_slices(run, report.judge, baseline) for baseline in earlier]
+    for dataset in run.datasets:
+        slices = run.of(dataset)
+        for paired in compared:
+            if paired:
+                sides = [paired[slice_.name] for slice_ in slices]
+                yield from audited_gates(dataset, sides)
 
 
 def _next_form(
@@ -314,7 +335,7 @@ def _next_form(
 def _export(options: argparse.Namespace) -> int:
     file, run = options.paths
     report, picks = _read(options, run)
-    found = human.labelled(report, files.load_adjudications(file), picks)
+    found = human.labelled(report, load_adjudications(file), picks)
     if not found:
         raise UsageError(
             f"{file}: no grade or rating of an answer in {run}; nothing to export"
@@ -338,8 +359,8 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> runs.Parser:
-    parser = runs.Parser(
+def _parser() -> runs.RecordedRunParser:
+    parser = runs.RecordedRunParser(
         "review",
         "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
         "what comes back; make labelled items for cases/judges of it.",
@@ -368,7 +389,7 @@ def _parser() -> runs.Parser:
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
     parser.add_argument("--until-decided", action="store_true", help=_UNTIL_DECIDED)
-    number = partial(parser.add_argument, metavar="N", type=runs.whole_number)
+    number = partial(parser.add_argument, metavar="N", type=_whole_number)
     text = "how many must agree on a verdict (default: 2 if an answer passes that the judge failed"
     number(
         "--min-reviewers",
@@ -391,3 +412,12 @@ def _parser() -> runs.Parser:
         help="seed of what is drawn (default: %(default)s)",
     )
     return parser
+
+
+def _whole_number(text: str) -> int:
+    """Return a number of at least 0 from the command line."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError(
+            f"a whole number of at least 0 is needed, got {text!r}"
+        )
+    return int(text)
