@@ -5,7 +5,7 @@ The trunk reaches the rooms (``qagate/*/extras/``) through these tables alone. E
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -105,6 +105,43 @@ COMMANDS: Mapping[str, Command] = {
     ),
 }
 """The commands of ``qagate``, in the order of its help."""
+
+
+GATE_RULES: Mapping[str, str] = {
+    "audited": "qagate.reports.extras.sequential.sequential:audited_results",
+    "sequential": "qagate.reports.extras.sequential.sequential:sequential_results",
+}
+"""The rules that lie in rooms, by the ``evidence`` of a gate; see verdict/assemble.py."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureOption:
+    """An option of a run that takes no value and brings a feature of the plugin."""
+
+    help: str
+    target: str
+    """The feature: a class that ``qagate.reports.plugin.feature.Feature`` describes."""
+    conflicts: Mapping[str, str] = field(default_factory=dict)
+    """The options that cannot be given with it, each with why, and what to do."""
+
+
+FEATURES: Mapping[str, FeatureOption] = {
+    "until-decided": FeatureOption(
+        help="ask in an order that the data fix; stop a slice once all its gates, "
+        "which need `evidence: sequential`, are decided",
+        target="qagate.reports.extras.sequential.early_stopping:UntilDecided",
+        conflicts={
+            "shard": "a shard decides nothing; leave out this or --shard",
+            "batch": "it asks a few items at a time, and --batch all at once; "
+            "leave one out",
+        },
+    ),
+    "dry-run": FeatureOption(
+        help="print items, calls, tokens, cost and how gates may end; call nothing",
+        target="qagate.reports.extras.odds.dry_run:DryRun",
+    ),
+}
+"""The features of the plugin, by the name of their option."""
 
 RUN_ELSEWHERE: Mapping[str, str] = {
     "--on": "qagate.reports.extras.ray.on_ray:main",

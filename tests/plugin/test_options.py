@@ -13,11 +13,12 @@ from qagate.evaluators.core import UsageError, parse_judges
 from qagate.evaluators.models.catalogue import DEFAULT_PATH
 from qagate.evaluators.runtime.process import EngineProcess
 from qagate.reports.commands.run import VALUED
-from qagate.reports.plugin import start_early, worker
+from qagate.reports.plugin import worker
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.option_table import NAMES
 from qagate.reports.plugin.options import read_options, shard_header
 from qagate.reports.plugin.run import RunModels, connect_models
+from qagate.reports.plugin.start import start_early
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled

@@ -13,9 +13,9 @@ from qagate.cases.adjudication_files import load_adjudications
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say
-from qagate.reports.extras.sequential.audit import load_plan
 from qagate.reports.render import console
 from qagate.reports.render.writer import write
+from qagate.reports.run.audit_plan import load_plan
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.clean import line

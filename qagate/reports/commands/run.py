@@ -90,7 +90,7 @@ def main(arguments: Sequence[str]) -> int:
     code = int(pytest.main([*BROUGHT, *_with_bundled(arguments)], [CommandName()]))
     if code == pytest.ExitCode.USAGE_ERROR and PLUGIN not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin
-        from qagate.reports.plugin import withdraw  # noqa: PLC0415  # only for such a run
+        from qagate.reports.plugin.start import withdraw  # noqa: PLC0415  # only for such a run
 
         withdraw(arguments, Path.cwd())
     return code

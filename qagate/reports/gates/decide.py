@@ -7,7 +7,7 @@ has already counted them as failures.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -18,7 +18,12 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import DROP, RATE, RISE
 from qagate.evaluators.statistics.paired import smallest_n
 from qagate.evaluators.text import first_of
-from qagate.reports.run.report import Decision, GateResult, SessionStatus
+from qagate.reports.run.report import (
+    Decision,
+    GateResult,
+    SessionStatus,
+    SliceSummary,
+)
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
@@ -329,3 +334,37 @@ def ceiling_notes(
                 found[f"{seen}: {still}; {advice}"].append(gate.slice)
     for note, names in found.items():
         yield f"{', '.join(names)} {note}"
+
+
+def settled_notes(
+    slices: Iterable[SliceSummary], gates: Sequence[GateResult]
+) -> Iterator[str]:
+    """Yield how much was asked of each slice that was stopped early, and why."""
+    for summary in slices:
+        counts = summary.counts
+        if not counts.stopped:
+            continue
+        asked = f"{counts.planned - counts.stopped:,} of {counts.planned:,} items"
+        open_gate = _open_gate(summary, gates)
+        if open_gate is None:
+            yield (
+                f"{summary.name}: settled after {asked}, and the others were not asked; all its "
+                "figures, parity too, are over these and lean to the side of the verdict"
+            )
+        else:
+            yield (
+                f"{summary.name}: stopped after {asked}, as no further item could decide "
+                f"{open_gate.name} {open_gate.bar}: {open_gate.reason}"
+            )
+
+
+def _open_gate(summary: SliceSummary, gates: Sequence[GateResult]) -> GateResult | None:
+    """Return the first INCONCLUSIVE gate of a slice, its own or a pooled one."""
+    for gate in gates:
+        is_of_slice = gate.dataset == summary.dataset and gate.language in (
+            "",
+            summary.language,
+        )
+        if is_of_slice and gate.state == "INCONCLUSIVE":
+            return gate
+    return None

@@ -32,6 +32,7 @@ from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected
+from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.options import RunOptions, shard_header
 from qagate.reports.plugin.progress import Progress
@@ -75,6 +76,7 @@ class Controller:
         options: RunOptions,
         plan: Plan,
         files: Sequence[Path],
+        features: Sequence[Feature] = (),
     ) -> None:
         """Open the engine. ``files`` are the ``dataset.yaml`` of the plan. Raises UsageError."""
         if not options.gates_off:
@@ -112,6 +114,8 @@ class Controller:
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         calling = not self._only_lists
         self._run = EngineRun(options, plan, config.rootpath, calling=calling)
+        for feature in features:
+            feature.prepare(self._run)
         if calling:
             self._open_engine()
         config.pluginmanager.register(self._results)
@@ -125,7 +129,7 @@ class Controller:
         may_end_early = any(
             getattr(config.option, name, None) for name in MAY_END_EARLY
         )
-        ahead = self._options.until_decided or not may_end_early
+        ahead = self._run.has_fixed_order or not may_end_early
         outcomes = self._run.open(store, early_engine, ahead=ahead)
         config.add_cleanup(self._run.host.stop)
         if not self._distributed:
@@ -214,8 +218,8 @@ class Controller:
     # Listening
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
-        if not self._options.until_decided:
+        """Put the item first whose test is about to wait, unless the order is fixed."""
+        if not self._run.has_fixed_order:
             self._run.host.move_to_front(key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

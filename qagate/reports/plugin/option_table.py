@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
+from qagate.reports.doors import FEATURES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,23 +199,12 @@ OPTIONS = (
         is_repeatable=True,
     ),
     Option(
-        name="until-decided",
-        help=(
-            "ask in an order that the data fix; stop a slice once all its gates, which "
-            "need `evidence: sequential`, are decided"
-        ),
-    ),
-    Option(
         name="no-transcripts",
         help="keep no prompts: neither in the ledger nor in the report folder",
     ),
     Option(
         name="replay",
         help="no network: answer from the ledger; a call that is not there is an ERROR",
-    ),
-    Option(
-        name="dry-run",
-        help="print items, calls, tokens, cost and how gates may end; call nothing",
     ),
     Option(
         name="allow-self-judge",
@@ -228,8 +218,12 @@ OPTIONS = (
         ),
     ),
 )
-"""In the order of the help."""
-NAMES = tuple(option.name for option in OPTIONS)
+"""Those of every run, in the order of the help."""
+FEATURE_OPTIONS = tuple(
+    Option(name=name, help=feature.help) for name, feature in FEATURES.items()
+)
+"""A flag for each feature of the plugin; see ``doors.FEATURES``."""
+NAMES = tuple(option.name for option in (*OPTIONS, *FEATURE_OPTIONS))
 OTHER_NAMES = {
     "--reruns": "--repeats",
     "--count": "--repeats",
@@ -275,7 +269,7 @@ def declare(add: Callable[..., object], *, prefixed_only: bool = False) -> None:
     Each has a twin ``--qa-NAME``; with ``prefixed_only`` the twin is its only name, for a
     project whose own options have the short names.
     """
-    for option in OPTIONS:
+    for option in (*OPTIONS, *FEATURE_OPTIONS):
         names = [f"--qa-{option.name}"]
         if not prefixed_only:
             names.insert(0, f"--{option.name}")
@@ -317,7 +311,7 @@ def given_options(value_of: Callable[[str], Any]) -> dict[str, Any]:
     a list of texts, or True for a flag.
     """
     given = {}
-    for option in OPTIONS:
+    for option in (*OPTIONS, *FEATURE_OPTIONS):
         value = value_of(option.dest)
         if value is not None and value is not False:
             given[option.name] = value

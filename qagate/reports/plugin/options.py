@@ -15,6 +15,7 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
 from qagate.evaluators.models.spec import read_key_names
 from qagate.evaluators.reading import project_settings
+from qagate.reports.doors import FEATURES
 from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
@@ -32,19 +33,6 @@ DEFAULT_JUDGE = "lexical"
 DEFAULT_LEDGER = ".qa/ledger.sqlite3"
 DEFAULT_CONCURRENCY = 16
 REPORT_DIR = "reports/out"
-CONFLICTS = (
-    (
-        "until-decided",
-        "shard",
-        "a shard decides nothing; leave out this or --shard",
-    ),
-    (
-        "batch",
-        "until-decided",
-        "it asks all at once, and --until-decided a few at a time; leave one out",
-    ),
-)
-"""An option, another that it cannot be given with, and why."""
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -83,12 +71,12 @@ class RunOptions:
     """USD."""
     deadline: float | None
     """Seconds for the whole run."""
-    until_decided: bool
     batch: bool
     batch_wait: float | None
     """Seconds; None waits to the end."""
     report_dir: Path
-    dry_run: bool
+    features: tuple[str, ...]
+    """The features of the plugin that were asked for, by the names of their options."""
 
 
 def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]:
@@ -152,11 +140,10 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         rpm=_share(read_whole("rpm", given["rpm"]), shard) if "rpm" in given else None,
         max_cost=max_cost,
         deadline=value("deadline", read_amount, None),
-        until_decided="until-decided" in given,
         batch="batch" in given,
         batch_wait=value("batch-wait", read_seconds, None),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        dry_run="dry-run" in given,
+        features=tuple(name for name in FEATURES if name in given),
     )
 
 
@@ -178,9 +165,10 @@ def _refuse_empty(given: Mapping[str, Any]) -> None:
 
 def _refuse_conflicts(given: Mapping[str, Any]) -> None:
     """Raise UsageError for options that cannot be given together."""
-    for name, other, why in CONFLICTS:
-        if name in given and other in given:
-            raise UsageError(f"--{name}: {why}")
+    for name, feature in FEATURES.items():
+        for other, why in feature.conflicts.items():
+            if name in given and other in given:
+                raise UsageError(f"--{name}: {why}")
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
             "--batch-wait: does nothing without --batch; add it, or leave this out"

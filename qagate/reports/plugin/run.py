@@ -90,16 +90,8 @@ class EngineRun:
         self.calibrator = Calibrator(
             plan, find_labelled(options, plan, root), judges, options
         )
-        self._stopping: Stopping | None = None
-        if options.until_decided:
-            from qagate.reports.extras.sequential.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
-
-            # Items under way when a slice is decided are paid for: at most twice as many as calls.
-            ahead = 1 if options.replay else 2 * options.concurrency
-            judge = " ".join(options.judges)
-            self._stopping = EarlyStopping(
-                plan, self.calibrator, judge, self.earlier, ahead
-            )
+        self.stopping: Stopping | None = None
+        """What says which items need no longer be asked; a feature may set it."""
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
         self._session = CallSession(
@@ -108,6 +100,11 @@ class EngineRun:
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._has_tests = False
+
+    @property
+    def has_fixed_order(self) -> bool:
+        """Whether items are asked in the plan's order, and not as the tests come to them."""
+        return self.stopping is not None
 
     @property
     def spent(self) -> float:
@@ -150,7 +147,7 @@ class EngineRun:
         specs = () if self.options.replay else tuple(self.connected.specs.values())
         tasks = {**self.tasks, **self.calibrator.tasks}
         job = Job(
-            make=partial(_make, tasks, self._session, self._stopping),
+            make=partial(_make, tasks, self._session, self.stopping),
             schedule=schedule,
             models=tuple(self.connected.models.values()),
             prepare=partial(load, specs),
@@ -168,9 +165,9 @@ class EngineRun:
                 self.host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Work on these items, in the plan's order if until decided, after the labelled ones."""
+        """Work on these items, in the plan's order if it is fixed, after the labelled ones."""
         self._has_tests = True
-        if self._stopping:
+        if self.has_fixed_order:
             chosen = set(keys)
             keys = [key for key in self.plan.items if key in chosen]
         labelled = self.calibrator.select(keys)
@@ -277,7 +274,7 @@ def _verdicts_by_people(
     if options.adjudications_off or not files:
         return {}, {}
     from qagate.cases.adjudication_files import load_people  # noqa: PLC0415  # few runs have any
-    from qagate.reports.extras.sequential.audit import load_plan  # noqa: PLC0415
+    from qagate.reports.run.audit_plan import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
     return load_people(files), planned

@@ -1,7 +1,7 @@
 """From the record of every item to the one Report: counted, compared, decided."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -19,8 +19,7 @@ from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
-from qagate.reports.extras.sequential import sequential
-from qagate.reports.extras.sequential.sequential import SequentialGate
+from qagate.reports.doors import GATE_RULES, load
 from qagate.reports.gates import decide
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import (
@@ -158,6 +157,9 @@ def count_run(
 
 Compared = Mapping[str, PairedSlice]
 """The slices of a run paired with those of an earlier one, by name."""
+
+GateRule = Callable[[CountedRun, Sequence[Compared]], Iterator[GateResult]]
+"""Yields how all gates with one kind of evidence end, against each earlier run."""
 
 
 def paired_slices(
@@ -381,29 +383,6 @@ def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str
             )
 
 
-def sequences(
-    inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
-) -> tuple[SequentialGate, ...]:
-    """Return the sequential gates."""
-    run = count_run(inputs, in_order(inputs.records), judge, for_gates=True)
-    return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
-
-
-def _sequences(
-    run: CountedRun, compared: Iterable[Compared]
-) -> Iterator[SequentialGate]:
-    blocked = {
-        name: one.obstacle or run.distrusted[name]
-        for name, one in run.summaries.items()
-    }
-    for dataset in run.datasets:
-        own = run.of(dataset)
-        scopes = [[sides[one.name] for one in own] for sides in filter(None, compared)]
-        yield from sequential.sequential_gates(
-            dataset, own, run.records, blocked, scopes
-        )
-
-
 def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
@@ -420,10 +399,20 @@ def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope, states_only=run.for_gates)
-            yield from (
-                one.result() for one in sequential.audited_gates(dataset, scope)
-            )
-    yield from (one.result() for one in _sequences(run, compared))
+    for rule in _rules_of_rooms(run):
+        yield from rule(run, compared)
+
+
+def _rules_of_rooms(run: CountedRun) -> list[GateRule]:
+    """Return the rules from rooms that a gate of this run names by its evidence."""
+    evidences: set[str] = set()
+    for dataset in run.datasets:
+        evidences.update(threshold.evidence for threshold in dataset.pooled)
+    for slice_ in run.slices.values():
+        evidences.update(threshold.evidence for threshold in slice_.thresholds)
+    return [
+        load(target) for evidence, target in GATE_RULES.items() if evidence in evidences
+    ]
 
 
 def _people_notes(
@@ -570,5 +559,5 @@ def _gate_notes(
             f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found
         ]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from sequential.settled_notes(run.summaries.values(), decision.gates)
+    yield from decide.settled_notes(run.summaries.values(), decision.gates)
     yield from session.notes

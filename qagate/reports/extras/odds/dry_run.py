@@ -1,10 +1,13 @@
-"""``--dry-run``: the calls and the cost of a run, and how its gates may end."""
+"""``--dry-run``: the calls and the cost of a run, and how its gates may end.
+
+The run is planned as usual, and then forecast in place of being made. Nothing is asked and
+nothing is written: it needs no key, and reads from the ledger what is there already.
+"""
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,21 +30,24 @@ from qagate.evaluators.runtime.budget import (
 from qagate.evaluators.runtime.engine import Task
 from qagate.evaluators.text import fresh_key
 from qagate.reports.extras.odds import odds as chances
-from qagate.reports.extras.sequential.early_stopping import stoppable
+from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import Clusters, SessionFacts
 from qagate.reports.judge.judging import calibrations_in
 from qagate.reports.plugin.collected import check_collected
+from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.render.console import wrapped
+from qagate.reports.run.record import Record
 from qagate.reports.verdict.assemble import Facts, ReportInputs
 
 T = TypeVar("T")
-Shares = list[tuple[float, dict[str, float]]]
+ExpectedShares = list[tuple[float, dict[str, float]]]
 """Shares of pairs that may differ, each with the share of items asked of each slice."""
 
 REPLIES_PER_QUERY = 1_000
+"""How many replies one query takes from a ledger in a database."""
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
@@ -52,173 +58,234 @@ BATCHED = (
 )
 
 
-class DryRun:
-    """Replaces the controller in a dry run: no engine, no key, no file is written."""
+class DryRun(Feature):
+    """The feature of the plugin: shows the plan of a run in place of making it."""
 
-    def __init__(self, options: RunOptions, plan: Plan, root: Path) -> None:
-        # A limit needs prices, and a dry run does not.
-        self._run = run = EngineRun(
-            replace(options, max_cost=None), plan, root, calling=False
-        )
-        self._options, self._plan = options, plan
-        self._tasks, self._specs = run.tasks, run.connected.specs
-        self._earlier = self._baseline, _ = run.earlier
-        self._prefixes: costs.Prefixes | None = None if options.batch else set()
-        prices = run.pricing.items()
-        self._prices = {
-            text: one and one.of_calls(batch=options.batch) for text, one in prices
-        }
+    is_rehearsal = True
+
+    def __init__(self) -> None:
+        self._preview: RunPreview | None = None
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Keep the run in this one process: there is nothing to distribute."""
+        config.option.numprocesses = None
+        config.option.tx = []
+        config.option.dist = "no"
+
+    def rehearse(self, options: RunOptions, plan: Plan, root: Path) -> None:
+        """Prepare the forecast of this run. Raises UsageError as the run would."""
+        self._preview = RunPreview(options, plan, root)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Show the plan instead of running the tests."""
-        results = SessionResults(self._plan)
-        keys = results.planned_among(item.nodeid for item in session.items)
-        check_collected(session.config, self._plan, keys)
+        if self._preview is None:
+            return None
+        keys = self._preview.select(session)
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.section("qa plan: nothing is called")
-            for line in self._lines(keys):
+            for line in self._preview.lines(keys):
                 reporter.write_line(line)
                 reporter.flush()
         return True
 
-    def _lines(self, keys: Sequence[str]) -> Iterator[str]:
+
+class RunPreview:
+    """What a run would ask, what that would cost, and how its gates may end."""
+
+    def __init__(self, options: RunOptions, plan: Plan, root: Path) -> None:
+        # A limit on the cost needs prices, and a dry run does not.
+        unlimited = replace(options, max_cost=None)
+        run = EngineRun(unlimited, plan, root, calling=False)
+        self._options = options
+        self._plan = plan
+        self._tasks = run.tasks
+        self._specs = run.connected.specs
+        self._calibrator = run.calibrator
+        self._baseline, self._anchor = run.earlier
+        self._is_paired = any(run.earlier)
+        self._prefixes: costs.Prefixes | None = None if options.batch else set()
+        """What calls before have put into the provider's cache; None where nothing is cached."""
+        self._prices: dict[str, Pricing | None] = {}
+        for text, pricing in run.pricing.items():
+            self._prices[text] = None
+            if pricing is not None:
+                self._prices[text] = pricing.of_calls(batch=options.batch)
+
+    def select(self, session: pytest.Session) -> tuple[str, ...]:
+        """Return the keys of the items whose tests were collected. Raises UsageError for none."""
+        results = SessionResults(self._plan)
+        keys = results.planned_among(item.nodeid for item in session.items)
+        check_collected(session.config, self._plan, keys)
+        return keys
+
+    def lines(self, keys: Sequence[str]) -> Iterator[str]:
+        """Yield what is shown of a run over these items: slices, notes, odds, totals."""
         items = Counter(self._plan.items[key].slice.name for key in keys)
         forecasts = self._forecasts([self._tasks[key] for key in keys])
-        shares = self._shares(keys) if self._options.until_decided else []
+        stops_early = UNTIL_DECIDED in self._options.features
+        shares = self._expected_shares(keys) if stops_early else []
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
             if shares and name in shares[0][1]:
                 yield sequence_line(items, {name: forecast}, shares, Forecast())
-        calibrator = self._run.calibrator
-        labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
-        judged = sum(self._forecasts(labels).values(), Forecast())
-        if labels:
-            yield from plan_lines("calibration", len(labels), judged)
+        labelled = self._calibrator.select(keys)
+        judged = sum(
+            self._forecasts([self._calibrator.tasks[key] for key in labelled]).values(),
+            Forecast(),
+        )
+        if labelled:
+            yield from plan_lines("calibration", len(labelled), judged)
+        whole = sum(forecasts.values(), judged)
         if forecasts:
-            yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
+            yield from plan_lines("all", len(keys), whole)
             if shares:
                 yield sequence_line(items, forecasts, shares, judged)
-        notes = [EXTRAS] if any(self._tasks[key].metric_runners for key in keys) else []
-        notes += [BATCHED] if self._options.batch else []
-        notes += [*calibrator.distrusted(), *self._powers(keys)]
-        for text in (*assumptions(self._specs, self._prices), *notes):
-            yield from wrapped(text)
+        for note in self._notes(keys):
+            yield from wrapped(note)
         odds = list(self._odds(keys))
-        for text in odds[1:] and odds:  # the totals say one alone
-            yield from wrapped(text)
-        yield from totals(sum(forecasts.values(), judged), odds)
+        if len(odds) > 1:  # the totals say a single line themselves
+            for line in odds:
+                yield from wrapped(line)
+        yield from totals(whole, odds)
+
+    def _notes(self, keys: Sequence[str]) -> Iterator[str]:
+        yield from assumptions(self._specs, self._prices)
+        if any(self._tasks[key].metric_runners for key in keys):
+            yield EXTRAS
+        if self._options.batch:
+            yield BATCHED
+        yield from self._calibrator.distrusted()
+        yield from self._powers(keys)
+
+    # Calls and cost
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
-        async def calls(recorded: Kept) -> list[list[costs.Call]]:
+        """Return the forecast of these tasks by slice."""
+
+        async def all_calls(recorded: Kept) -> list[list[costs.Call]]:
             return [await costs.calls_ahead(task, recorded) for task in tasks]
 
-        found: dict[str, Forecast] = {}
-        for task, ahead in zip(tasks, self._with_ledger(calls), strict=True):
+        forecasts: dict[str, Forecast] = {}
+        for task, calls in zip(tasks, self._with_ledger(all_calls), strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
             forecast = costs.make_forecast(
-                ahead, self._specs, self._prices, self._prefixes
+                calls, self._specs, self._prices, self._prefixes
             )
-            found[name] = found.get(name, Forecast()) + forecast
-        return found
+            forecasts[name] = forecasts.get(name, Forecast()) + forecast
+        return forecasts
 
     def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of ``work``, repeated until a remote ledger has given all replies."""
-        place, name = self._options.ledger, self._options.fresh
-        if not (self._specs and exists(place)):
+        """Return the result of ``work``, which is given a function that finds kept replies."""
+        if not self._specs or not exists(self._options.ledger):
             return asyncio.run(work(lambda key: None))
-        with Ledger(place, read_only=True) as ledger:
-            if ledger.store.near:
-                return asyncio.run(work(lambda key: ledger.get(fresh_key(key, name))))
-            found: dict[str, Reply] = {}
-            wanted: list[str] = []
+        with Ledger(self._options.ledger, read_only=True) as ledger:
+            if not ledger.store.near:
+                return self._with_far_ledger(ledger, work)
 
-            def look(key: str) -> Reply | None:
-                wanted.extend({fresh_key(key, name)} - found.keys())
-                return found.get(fresh_key(key, name))
+            def find_reply(key: str) -> Reply | None:
+                return ledger.get(fresh_key(key, self._options.fresh))
 
-            while True:
-                wanted.clear()
-                result, before = asyncio.run(work(look)), len(found)
-                for start in range(0, len(wanted), REPLIES_PER_QUERY):
-                    found |= ledger.replies(wanted[start : start + REPLIES_PER_QUERY])
-                if len(found) == before:
-                    return result
+            return asyncio.run(work(find_reply))
 
-    def _shares(self, keys: Sequence[str]) -> Shares:
-        paired, earlier = any(self._earlier), self._baseline
-        queues, found = stoppable(self._plan, paired=paired), Shares()
-        known = tuple(calibrations_in(earlier))
-        for differ in chances.known_discordance(earlier)[0] if queues else ():
-            shares = dict[str, float]()
+    def _with_far_ledger(
+        self, ledger: Ledger, work: Callable[[Kept], Coroutine[Any, Any, T]]
+    ) -> T:
+        """Return the result of ``work``, with many replies a query from a ledger far away.
+
+        The work is done with the replies that are here, and notes those that it lacks. They
+        are fetched, and it is done again, until no further one is found.
+        """
+        replies: dict[str, Reply] = {}
+        lacking: list[str] = []
+
+        def find_reply(key: str) -> Reply | None:
+            ledger_key = fresh_key(key, self._options.fresh)
+            if ledger_key not in replies:
+                lacking.append(ledger_key)
+            return replies.get(ledger_key)
+
+        while True:
+            lacking.clear()
+            result = asyncio.run(work(find_reply))
+            count_before = len(replies)
+            for start in range(0, len(lacking), REPLIES_PER_QUERY):
+                keys = lacking[start : start + REPLIES_PER_QUERY]
+                replies |= ledger.replies(keys)
+            if len(replies) == count_before:
+                return result
+
+    # Gates
+
+    def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
+        """Yield each data set with the independent units of its selected items."""
+        selected = [self._plan.items[key] for key in keys]
+        for dataset in self._plan.datasets:
+            pairs = []
+            for item in selected:
+                if item.slice.dataset == dataset.name:
+                    pairs.append((item.slice, item.case))
+            yield dataset, clusters_in(pairs)
+
+    def _expected_shares(self, keys: Sequence[str]) -> ExpectedShares:
+        """Return how much of each slice that can stop early is asked if nothing has changed."""
+        queues = stoppable(self._plan, paired=self._is_paired)
+        if not queues:
+            return []
+        calibrations = tuple(calibrations_in(self._baseline))
+        discordances, _ = chances.known_discordance(self._baseline)
+        expected: ExpectedShares = []
+        for discordance in discordances:
+            shares: dict[str, float] = {}
             for dataset, clusters in self._clusters(keys):
                 shares |= chances.expected_shares(
                     dataset,
                     clusters,
-                    baseline=paired,
-                    discordance=differ,
-                    calibrations=known,
+                    baseline=self._is_paired,
+                    discordance=discordance,
+                    calibrations=calibrations,
                 )
-            found.append(
-                (differ, {name: one for name, one in shares.items() if name in queues})
-            )
-        return found
-
-    def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
-        planned = [self._plan.items[key] for key in keys]
-        for dataset in self._plan.datasets:
-            own = (item for item in planned if item.slice.dataset == dataset.name)
-            yield dataset, clusters_in((item.slice, item.case) for item in own)
+            of_queues = {
+                name: share for name, share in shares.items() if name in queues
+            }
+            expected.append((discordance, of_queues))
+        return expected
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        shares, _ = chances.known_discordance(self._baseline)
-        earlier = any(self._earlier)
-        alike: dict[str, list[str]] = {}
-        for dataset, clusters in (
-            () if self._options.gates_off else self._clusters(keys)
-        ):
+        """Yield what each gate on a change can show, gates of the same power on one line."""
+        if self._options.gates_off:
+            return
+        discordances, _ = chances.known_discordance(self._baseline)
+        gates_by_power: dict[str, list[str]] = {}
+        for dataset, clusters in self._clusters(keys):
             lines = chances.power_lines(
-                dataset, clusters, baseline=earlier, discordances=shares
+                dataset, clusters, baseline=self._is_paired, discordances=discordances
             )
             for line in lines:
                 gate, _, power = line.partition(": ")
-                alike.setdefault(power, []).append(gate)
-        yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
+                gates_by_power.setdefault(power, []).append(gate)
+        for power, gates in gates_by_power.items():
+            yield f"{', '.join(gates)}: {power}"
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
+        """Yield how often simulated runs end with each exit code, if enough is known."""
         items = [self._plan.items[key] for key in keys]
-        if self._options.gates_off or not any(one.slice.kind.answered for one in items):
+        are_answered = any(item.slice.kind.answered for item in items)
+        if self._options.gates_off or not are_answered:
             return
-
-        async def outcomes(wanted: Sequence[str], recorded: Kept) -> dict[str, Outcome]:
-            tasks = (self._tasks[key] for key in wanted)
-            return {
-                task.key: await costs.known_outcome(task, recorded) for task in tasks
-            }
-
-        def known(wanted: Sequence[str]) -> dict[str, Outcome]:
-            return self._with_ledger(partial(outcomes, wanted))
-
         judge = " ".join(self._options.judges)
-        records = chances.known_records(items, self._baseline, known, judge)
-        graded = sum(one.is_graded for one in records)
+        records = chances.known_records(
+            items, self._baseline, self._known_outcomes, judge
+        )
+        graded = sum(record.is_graded for record in records)
         if 2 * graded < len(records):
-            of = f"{graded:,} of {plural(len(records), 'item')}"
-            yield f"odds of the gates: not known, as only {of} have a verdict; give --baseline=RUN"
+            share = f"{graded:,} of {plural(len(records), 'item')}"
+            yield (
+                f"odds of the gates: not known, as only {share} have a verdict; "
+                "give --baseline=RUN"
+            )
             return
-        known_here = {item.slice.name for item in items}
-        elsewhere = (
-            replace(one, source="session")
-            for one in calibrations_in(self._baseline)
-            if f"{one.dataset}:{one.language}" not in known_here
-        )
-        # The judge's errors are known only where it was measured; a shard foretells its own end.
-        datasets = tuple(
-            replace(one, judge_unmeasured=True) for one in self._plan.datasets
-        )
-        alone = replace(self._plan, datasets=datasets, shard=None)
-        inputs = ReportInputs.of(alone, records, tuple(elsewhere))
         facts = Facts(
             model=self._options.model,
             judge=judge,
@@ -226,8 +293,39 @@ class DryRun:
             provenance={},
             run={},
         )
-        simulation = chances.Simulation(inputs, facts, *self._earlier)
+        simulation = chances.Simulation(
+            self._simulated_inputs(records), facts, self._baseline, self._anchor
+        )
         yield from simulation.lines(*chances.known_discordance(self._baseline))
+
+    def _known_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Return how these items end by the replies that the ledger has."""
+
+        async def outcomes(recorded: Kept) -> dict[str, Outcome]:
+            by_key = {}
+            for key in keys:
+                by_key[key] = await costs.known_outcome(self._tasks[key], recorded)
+            return by_key
+
+        return self._with_ledger(outcomes)
+
+    def _simulated_inputs(self, records: Sequence[Record]) -> ReportInputs:
+        """Return what the simulated runs are counted from.
+
+        The judge's errors are known only where it was measured: here by labelled items of
+        the run, else by the baseline. A shard foretells its own end, as if it were whole.
+        """
+        measured_here = {f"{record.dataset}:{record.language}" for record in records}
+        measured_elsewhere = []
+        for calibration in calibrations_in(self._baseline):
+            name = f"{calibration.dataset}:{calibration.language}"
+            if name not in measured_here:
+                measured_elsewhere.append(replace(calibration, source="session"))
+        datasets = []
+        for dataset in self._plan.datasets:
+            datasets.append(replace(dataset, judge_unmeasured=True))
+        plan = replace(self._plan, datasets=tuple(datasets), shard=None)
+        return ReportInputs.of(plan, records, tuple(measured_elsewhere))
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
@@ -235,67 +333,84 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"{name:<20} {items:>6} items {forecast.calls:>6} calls"
     if not forecast.calls:
         return
-    known = (
-        f"{forecast.kept:,} of them recorded (free)"
-        if forecast.kept
-        else "none recorded"
-    )
+    recorded = "none recorded"
+    if forecast.kept:
+        recorded = f"{forecast.kept:,} of them recorded (free)"
     tokens = f"about {forecast.tokens_in:,} tokens in, {forecast.tokens_out:,} out"
-    if None in (forecast.cost, forecast.cached, forecast.most):
-        yield f"    {known}; {tokens}; cost {part_of_cost(forecast.known)}"
+    cost, cached, most = forecast.cost, forecast.cached, forecast.most
+    if cost is None or cached is None or most is None:
+        yield f"    {recorded}; {tokens}; cost {part_of_cost(forecast.known)}"
         return
-    ways = (forecast.cost, forecast.cached, forecast.most)
-    plain, cached, most = (money(one or 0.0) for one in ways)
-    yield f"    {known}; {tokens}; about {plain}, at most {most}"
-    if cached != plain:
-        yield f"    with caching expected {cached}"
+    yield f"    {recorded}; {tokens}; about {money(cost)}, at most {money(most)}"
+    if money(cached) != money(cost):
+        yield f"    with caching expected {money(cached)}"
 
 
 def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
     """Yield the last three lines: calls, USD, and of the odds those for an unchanged model."""
     yield f"calls: {whole.calls - whole.kept:,} to make, {whole.kept:,} recorded"
-    if whole.cost is None or whole.most is None:
-        yield "USD: unknown, for want of a price"
+    yield f"USD: {_total_cost(whole)}"
+    line = _odds_if_unchanged(odds).strip().removeprefix("odds of the gates: ")
+    codes, _, model = line.partition(": ")
+    if model:
+        yield f"odds: {codes} ({model})"
     else:
-        cached = whole.cached not in (None, whole.cost)
-        less = (
-            f", {money(whole.cached or 0.0)} with the provider's cache"
-            if cached
-            else ""
-        )
-        yield f"USD: about {money(whole.cost)}{less}, at most {money(whole.most)}"
-    said = (
-        [*odds[1:2], *odds[:1], "no gate decides"][0]
-        .strip()
-        .removeprefix("odds of the gates: ")
-    )
-    codes, _, model = said.partition(": ")
-    yield f"odds: {codes} ({model})" if model else f"odds: {codes}"
+        yield f"odds: {codes}"
+
+
+def _total_cost(whole: Forecast) -> str:
+    if whole.cost is None or whole.most is None:
+        return "unknown, for want of a price"
+    with_cache = ""
+    if whole.cached is not None and whole.cached != whole.cost:
+        with_cache = f", {money(whole.cached)} with the provider's cache"
+    return f"about {money(whole.cost)}{with_cache}, at most {money(whole.most)}"
+
+
+def _odds_if_unchanged(odds: Sequence[str]) -> str:
+    """Return the line of the odds that is about an unchanged model: the second, or the only."""
+    if not odds:
+        return "no gate decides"
+    if len(odds) == 1:
+        return odds[0]
+    return odds[1]
 
 
 def sequence_line(
-    items: Counter[str], forecasts: dict[str, Forecast], shares: Shares, fixed: Forecast
+    items: Counter[str],
+    forecasts: Mapping[str, Forecast],
+    shares: ExpectedShares,
+    fixed: Forecast,
 ) -> str:
     """Return items and cost of slices that stop early, and of all; ``fixed`` calls come on top."""
-    unpriced = None in (fixed.cost, *(one.cost for one in forecasts.values()))
-    asked, paid = [], []
-    for _, parts in (*shares, (0.0, {})):
-        asked.append(
-            f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}"
-        )
-        known = fixed.known
-        known += sum(
-            parts.get(name, 1.0) * one.known for name, one in forecasts.items()
-        )
-        paid.append(part_of_cost(known) if unpriced else money(known))
-    whole, less = (
-        f"{asked.pop()}, {paid.pop()}",
-        f", {chances.either(dict.fromkeys(paid))}",
-    )
-    differ = chances.either(f"{100 * share:.2g}" for share, _ in shares)
+    is_unpriced = fixed.cost is None
+    for forecast in forecasts.values():
+        is_unpriced = is_unpriced or forecast.cost is None
+
+    def asked_and_paid(share_of: Mapping[str, float]) -> tuple[str, str]:
+        """Return items and cost where such shares of the slices are asked, of others all."""
+        asked = 0.0
+        paid = 0.0
+        for name, forecast in forecasts.items():
+            share = share_of.get(name, 1.0)
+            asked += share * items[name]
+            paid += share * forecast.known
+        paid += fixed.known
+        return f"{asked:,.0f}", part_of_cost(paid) if is_unpriced else money(paid)
+
+    discordances = []
+    all_asked = []
+    all_paid = []
+    for discordance, share_of in shares:
+        asked, paid = asked_and_paid(share_of)
+        discordances.append(f"{100 * discordance:.2g}")
+        all_asked.append(asked)
+        all_paid.append(paid)
+    whole_asked, whole_paid = asked_and_paid({})
     return (
-        f"    until decided, if unchanged and {differ} % differ: about {chances.either(asked)} "
-        f"items{less}; all: {whole}"
+        f"    until decided, if unchanged and {chances.either(discordances)} % differ: "
+        f"about {chances.either(all_asked)} items, "
+        f"{chances.either(dict.fromkeys(all_paid))}; all: {whole_asked}, {whole_paid}"
     )
 
 
@@ -311,7 +426,17 @@ def assumptions(
         f"one call writes a rubric of {costs.CACHEABLE_TOKENS:,} tokens and more to the provider's "
         "cache, the others read it"
     )
-    if sources := [f"{text} from {one.source}" for text, one in prices.items() if one]:
+    sources = []
+    unknown = []
+    for text, pricing in prices.items():
+        if pricing is None:
+            unknown.append(text)
+        else:
+            sources.append(f"{text} from {pricing.source}")
+    if sources:
         yield f"prices: {', '.join(sources)}"
-    if unknown := [text for text, pricing in prices.items() if pricing is None]:
-        yield f"price unknown: {', '.join(unknown)}; give prices in a models file (--models)"
+    if unknown:
+        yield (
+            f"price unknown: {', '.join(unknown)}; "
+            "give prices in a models file (--models)"
+        )

@@ -119,7 +119,7 @@ def main(argv: Sequence[str]) -> int:
     options, _ = read_words(
         [*words, f"--ledger={given.ledger}", "--shard=1/100000"], here
     )
-    if options.dry_run:
+    if "dry-run" in options.features:
         raise UsageError(
             "--on ray: a dry run asks nothing; leave --on and --shards out"
         )

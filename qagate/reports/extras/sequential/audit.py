@@ -12,12 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
 
 from qagate.evaluators.adjudications import answer_digest
-from qagate.evaluators.core import UsageError
-from qagate.evaluators.output import plural, write_texts
-from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import (
     DECISIVE,
     Ends,
@@ -27,12 +24,10 @@ from qagate.evaluators.statistics.betting import (
 from qagate.evaluators.text import digest
 from qagate.reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
 from qagate.reports.run.clean import MASK
-from qagate.reports.run.evidence import AuditPlan, PlannedPair
-from qagate.reports.run.json_data import decode, dump, encode
+from qagate.reports.run.evidence import PlannedPair
 from qagate.reports.run.record import Record
 
 BY_CHANCE = "sample"
-PLAN = ".plan.json"  # the suffix of the plan of the audit whose verdicts are in a file
 MIN_PAIRS = 20  # the fewest pairs to put on one form
 
 
@@ -246,26 +241,6 @@ def _changed(first: PlannedPair, now: PlannedPair) -> str:
     if judged and (first.why, first.judged) != (now.why, now.judged):
         return "other verdicts of the judge"
     return ""
-
-
-def load_plan(people: Path) -> AuditPlan:
-    """Return the plan that belongs to a file of verdicts; empty where no form was made with it."""
-    path = people.with_suffix(PLAN)
-    if not path.exists():
-        return {}
-    try:
-        found: AuditPlan = decode(dict[str, PlannedPair], parse_json(read_text(path)))
-    except ValueError as error:
-        raise UsageError(
-            f"{path}: {error}; put back the file that review wrote"
-        ) from None
-    return found
-
-
-def save_plan(plan: AuditPlan, people: Path) -> None:
-    """Write the plan next to the verdicts, a line a pair."""
-    rows = (f" {dump(key)}: {dump(encode(one))}" for key, one in sorted(plan.items()))
-    write_texts([(people.with_suffix(PLAN), "{\n" + ",\n".join(rows) + "\n}\n")])
 
 
 def _why(pair: Pair, bar: int | None) -> str:

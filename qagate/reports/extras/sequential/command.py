@@ -27,10 +27,10 @@ from qagate.evaluators.output import plural, say, write_texts
 from qagate.evaluators.text import listed
 from qagate.reports.commands import given_runs as runs
 from qagate.reports.extras.sequential import human_review as human
-from qagate.reports.extras.sequential.audit import load_plan, save_plan
-from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
+from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates_of
 from qagate.reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from qagate.reports.run import clean
+from qagate.reports.run.audit_plan import load_plan, save_plan
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.record import in_order
@@ -255,10 +255,8 @@ def _until_decided(options: argparse.Namespace) -> int:
 
     def audits() -> list[AuditedGate]:
         people = load_adjudications(file) if file.exists() else {}
-        return list(
-            _audits_of(
-                report, [replace(run, people=people, plan=plan) for run in earlier]
-            )
+        return _audits_of(
+            report, [replace(run, people=people, plan=plan) for run in earlier]
         )
 
     if not (gates := audits()):
@@ -287,17 +285,12 @@ def _until_decided(options: argparse.Namespace) -> int:
     return next(code for state, code in GATE_CODES.items() if state in states)
 
 
-def _audits_of(report: Report, earlier: Sequence[Baseline]) -> Iterator[AuditedGate]:
-    """Yield the gates of a report that people decide, compared with these runs."""
+def _audits_of(report: Report, earlier: Sequence[Baseline]) -> list[AuditedGate]:
+    """Return the gates of a report that people decide, compared with these runs."""
     inputs = inputs_of(report, report.datasets)
     run = count_run(inputs, in_order(inputs.records), report.judge)
     compared = [paired_slices(run, report.judge, baseline) for baseline in earlier]
-    for dataset in run.datasets:
-        slices = run.of(dataset)
-        for paired in compared:
-            if paired:
-                sides = [paired[slice_.name] for slice_ in slices]
-                yield from audited_gates(dataset, sides)
+    return list(audited_gates_of(run, compared))
 
 
 def _next_form(

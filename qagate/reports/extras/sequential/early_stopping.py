@@ -17,13 +17,46 @@ from qagate.reports.extras.sequential.sequential import (
     SEQUENTIAL,
     SequentialGate,
     place_of,
+    sequential_gates_of,
 )
 from qagate.reports.plugin.calibrator import Calibrator
+from qagate.reports.plugin.feature import Feature
+from qagate.reports.plugin.options import RunOptions
+from qagate.reports.plugin.run import EngineRun
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.record import Record, make_record
-from qagate.reports.verdict.assemble import ReportInputs, sequences
+from qagate.reports.run.record import Record, in_order, make_record
+from qagate.reports.verdict.assemble import ReportInputs, count_run, paired_slices
 
+UNTIL_DECIDED = "until-decided"
+"""The name of the option."""
 MIN_IN_HAND = 16  # items of a queue in hand at its beginning
+
+
+class UntilDecided(Feature):
+    """The feature of the plugin: a plan in a fixed order, and a run that may stop early."""
+
+    def order(self, plan: Plan, options: RunOptions) -> Plan:
+        """Return the plan in the order of asking. Raises UsageError where nothing can stop."""
+        if options.gates_off:
+            raise UsageError(
+                f"--{UNTIL_DECIDED}: nothing is decided with --gates off; "
+                "leave one of them out"
+            )
+        return in_sequence(plan, paired=bool(options.baseline or options.anchor))
+
+    def prepare(self, run: EngineRun) -> None:
+        """Let the run ask nothing that can change no gate any more."""
+        # Items under way when a slice is decided are paid for: at most twice as many as calls.
+        ahead = 2 * run.options.concurrency
+        if run.options.replay:
+            ahead = 1
+        run.stopping = EarlyStopping(
+            run.plan,
+            run.calibrator,
+            " ".join(run.options.judges),
+            run.earlier,
+            ahead,
+        )
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
@@ -48,7 +81,7 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
             "no slice has gates with `evidence: sequential` alone; declare them (drop: "
         )
         raise UsageError(
-            f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}"
+            f"--{UNTIL_DECIDED}: {what}{{max: 0.05, evidence: sequential}}){without}"
         )
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
@@ -192,7 +225,11 @@ class EarlyStopping:
         )
         every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
                     if asked[name])  # fmt: skip
-        for gate in sequences(inputs, self._judge, self._baselines):
+        run = count_run(inputs, in_order(inputs.records), self._judge, for_gates=True)
+        compared = [
+            paired_slices(run, self._judge, baseline) for baseline in self._baselines
+        ]
+        for gate in sequential_gates_of(run, compared):
             evidence = Evidence(largest=max(map(len, gate.units), default=1))
             is_over = every and self._plan.shard is None and gate.hopeless
             yield _Watched(gate=gate, is_over=is_over, evidence=evidence)

@@ -24,7 +24,8 @@ from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.judge.judging import JudgeScale, judge_scale
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
-from qagate.reports.run.report import REVIEW, GateResult, GateState, SliceSummary
+from qagate.reports.run.report import REVIEW, GateResult, GateState
+from qagate.reports.verdict.assemble import Compared, CountedRun
 
 SEQUENTIAL = "sequential"
 
@@ -201,26 +202,6 @@ class SequentialGate(GateAtAnyLook):
         return f"{text} ({'; '.join(basis)}){freed}"
 
 
-def settled_notes(
-    slices: Iterable[SliceSummary], gates: Sequence[GateResult]
-) -> Iterator[str]:
-    """Yield how much was asked of each slice that was stopped early, and why."""
-    for one in (one for one in slices if one.counts.stopped):
-        asked = f"{one.counts.planned - one.counts.stopped:,} of {one.counts.planned:,} items"
-        own = (gate for gate in gates if gate.dataset == one.dataset)
-        near = [gate for gate in own if gate.language in ("", one.language)]
-        if open_ := next((gate for gate in near if gate.state == "INCONCLUSIVE"), None):
-            why = (
-                f"no further item could decide {open_.name} {open_.bar}: {open_.reason}"
-            )
-            yield f"{one.name}: stopped after {asked}, as {why}"
-        else:
-            yield (
-                f"{one.name}: settled after {asked}, and the others were not asked; all its "
-                "figures, parity too, are over these and lean to the side of the verdict"
-            )
-
-
 def sequential_gates(
     dataset: Dataset,
     slices: Sequence[Slice],
@@ -261,6 +242,32 @@ def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,
     )
+
+
+def sequential_gates_of(
+    run: CountedRun, compared: Sequence[Compared]
+) -> Iterator[SequentialGate]:
+    """Yield the sequential gates of a run, compared with these earlier ones."""
+    blocked = {}
+    for name, summary in run.summaries.items():
+        blocked[name] = summary.obstacle or run.distrusted[name]
+    for dataset in run.datasets:
+        slices = run.of(dataset)
+        scopes_of_slices = []
+        for sides in compared:
+            if sides:
+                scopes_of_slices.append([sides[slice_.name] for slice_ in slices])
+        yield from sequential_gates(
+            dataset, slices, run.records, blocked, scopes_of_slices
+        )
+
+
+def sequential_results(
+    run: CountedRun, compared: Sequence[Compared]
+) -> Iterator[GateResult]:
+    """Yield how the gates with ``evidence: sequential`` end."""
+    for gate in sequential_gates_of(run, compared):
+        yield gate.result()
 
 
 _STEPS = 200  # the most points in a plot
@@ -396,3 +403,24 @@ def audited_gates(dataset: Dataset, sides: pairs.Sides) -> Iterator[AuditedGate]
         if threshold.evidence == "audited":
             audit = audit_of(scope, threshold.share)
             yield AuditedGate(threshold=threshold, sides=scope, audit=audit)
+
+
+def audited_gates_of(
+    run: CountedRun, compared: Sequence[Compared]
+) -> Iterator[AuditedGate]:
+    """Yield the audited gates of a run, compared with these earlier ones."""
+    for dataset in run.datasets:
+        slices = run.of(dataset)
+        for sides in compared:
+            if sides:
+                yield from audited_gates(
+                    dataset, [sides[slice_.name] for slice_ in slices]
+                )
+
+
+def audited_results(
+    run: CountedRun, compared: Sequence[Compared]
+) -> Iterator[GateResult]:
+    """Yield how the gates with ``evidence: audited`` end."""
+    for gate in audited_gates_of(run, compared):
+        yield gate.result()
