@@ -46,7 +46,8 @@ from qagate.reports.run import clean
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report import Report
-from qagate.reports.run.transcripts import Source, calls_of, keys_of
+from qagate.reports.run.sent_calls import calls_of
+from qagate.reports.run.transcripts import Source, keys_of
 
 SAMPLE_SIZE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes
