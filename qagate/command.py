@@ -19,7 +19,7 @@ from qagate.evaluators.command_line import (
 )
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import UnwrittenError, say
-from qagate.reports.doors import COMMANDS, load
+from qagate.reports.doors import COMMANDS, load_command
 
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
         name = _parser().parse_args(words[:1]).command
-        code: int = load(COMMANDS[name].target)(words[1:])
+        return load_command(name)(words[1:])
     except QAError as error:
         say(sys.stderr, str(error).replace("\n", "\\n"))
         return _code_of(error)
@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say(sys.stderr, "interrupted")
         return INTERRUPTED
-    return code
 
 
 def _code_of(error: QAError) -> int:

@@ -145,21 +145,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metrics = home / "qagate" / "evaluators" / "statistics" / "metrics.py"
     first_row = '    Metric(\n        name="incorrect",\n'
     edit(metrics, (first_row, f"{indent(row.strip(), '    ')},\n"))
-    acme = (
-        "from dataclasses import replace\n\nfrom qagate.evaluators.models import openai\n\n"
-        'ADAPTER = replace(openai.ADAPTER, api_key_env="ACME_API_KEY")\n'
-    )
-    (home / "qagate" / "evaluators" / "models" / "acme.py").write_text(
-        acme, encoding="utf-8"
-    )
-    edit(
-        home / "qagate" / "evaluators" / "models" / "spec.py",
-        (
-            "from qagate.evaluators.models import ",
-            "from qagate.evaluators.models import acme\n",
-        ),
-        ('    "openai": openai.ADAPTER,', '    "acme": acme.ADAPTER,\n'),
-    )
+    add_provider(home)
     (written,) = blocks("A report format", "python")
     (home / "qagate" / "reports" / "render" / "verdict.py").write_text(
         written, encoding="utf-8"
@@ -177,6 +163,28 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert followed(home, "cases", "check", "cases/folklore").returncode == 0
     assert followed(home, "pytest", "-n", "2", "cases/folklore").returncode == 0
     return home
+
+
+def add_provider(home: Path) -> None:
+    """Follow the recipe: its module, its row and its test, as they stand there."""
+    adapter, row, test = blocks("A provider", "python")
+    models = home / "qagate" / "evaluators" / "models"
+    (models / "acme.py").write_text(adapter, encoding="utf-8")
+    head = "from qagate.evaluators.models import "
+    edit(
+        models / "spec.py",
+        (head, f"{head}acme\n"),
+        ('    "openai": openai.ADAPTER,', f"    {row}"),
+    )
+    tests = home / "tests"
+    shutil.copytree(
+        ROOT / "tests" / "support",
+        tests / "support",
+        ignore=shutil.ignore_patterns("*cache__"),
+    )
+    shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    (tests / "evaluators").mkdir()
+    (tests / "evaluators" / "test_acme.py").write_text(test, encoding="utf-8")
 
 
 def followed(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
@@ -208,25 +216,42 @@ def test_a_metric(tree: Path) -> None:
         assert re.search(r"not(?: |_|\\_)correct", text), name
 
 
-def test_a_provider(tree: Path) -> None:
-    """One file and one row: its SPEC is known, and its own key is asked for."""
-    without = followed(
-        tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=out2"
-    )
-    assert without.returncode == 4
-    assert "ACME_API_KEY" in without.stderr
+def test_the_test_of_a_provider_passes(tree: Path) -> None:
+    """Module, row and test fit each other as the recipe has them."""
+    done = followed(tree, "pytest", "tests/evaluators/test_acme.py")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_provider_asks_for_its_own_key(tree: Path) -> None:
+    model = ("--model", "acme:one", "--report-dir=out2")
+    done = followed(tree, "pytest", "cases/folklore", *model)
+    assert done.returncode == 4
+    assert "ACME_API_KEY" in done.stderr
+
+
+def test_a_provider_answers_a_data_set(tree: Path) -> None:
+    """Two recipes together: the model is asked for the item, and its answer is right."""
     prompt = tree / "cases" / "folklore" / "answer.bg.yaml"
     shutil.copy(BUNDLED / "answer.bg.yaml", prompt)
-    with loopback() as server:
-        model = (
-            "--model",
-            f"acme:one@{server.url}/v1",
-            "--gates=off",
-            "--report-dir=asked",
+
+    def answer_of_acme(seen: Seen) -> Answer:
+        return Answer(
+            body={
+                "text": "Крали Марко",
+                "finish_reason": "stop",
+                "model": seen.body["model"],
+            }
         )
-        done = followed(tree, "pytest", "cases/folklore", *model)
-        assert server.count == 1
-    assert done.returncode == 1, done.stdout
+
+    with loopback(handler=answer_of_acme) as server:
+        # Without a model as judge the gate would be INCONCLUSIVE in Bulgarian.
+        model = ("--model", f"acme:one@{server.url}/v1", "--gates=off")
+        words = ("cases/folklore", *model, "--report-dir=asked")
+        done = followed(tree, "pytest", *words)
+        (seen,) = server.requests
+    assert done.returncode == 0, done.stdout
+    assert seen.path == "/v1/generate"
+    assert "Кой победи трима вихри?" in seen.body["prompt"]
 
 
 def test_a_report_format(tree: Path) -> None:

@@ -128,12 +128,12 @@ class _File:
         word, self.name = self.top.text("kind"), path.resolve().parent.name
         if word not in KINDS:
             raise self.top.problem(
-                key="kind", what=f"got {shown(word)}; {hint(word, KINDS)}"
+                key="kind", message=f"got {shown(word)}; {hint(word, KINDS)}"
             )
         self.kind = KINDS[word]
         if not NAME.fullmatch(self.name):
             what = f"folder {shown(self.name)} names the dataset: letters, digits and _ only"
-            raise self.top.problem(key="kind", what=what)
+            raise self.top.problem(key="kind", message=what)
         self._check_kind(self.top)
         self.languages = self.top.part("languages")
         if not set(self.languages.values) - {DEFAULT}:
@@ -157,7 +157,7 @@ class _File:
         own.check_keys(LANGUAGE_KEYS)
         if not (path := own.text("file")):
             raise own.problem(
-                key="file", what="missing; name the data file, relative to this one"
+                key="file", message="missing; name the data file, relative to this one"
             )
         bare = self._bare(own, language, self.top.path.parent / path)
         shared, gates = (one.part("gates") for one in (self.top, own))
@@ -233,7 +233,7 @@ def _label_reading(part: Settings) -> LabelReading:
     try:
         scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
     except ValueError as error:
-        raise part.problem(key="scale", what=str(error)) from None
+        raise part.problem(key="scale", message=str(error)) from None
     return LabelReading(
         column=part.text("column"),
         raters=part.words("raters"),
@@ -280,7 +280,7 @@ def _find_rubric(
             f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
         )
         raise settings.problem(
-            key="rubric", what=f"{what} cannot use; name another rubric"
+            key="rubric", message=f"{what} cannot use; name another rubric"
         )
     return rubric
 

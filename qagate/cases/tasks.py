@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from qagate.cases.dataset import PlannedItem, Slice
 from qagate.evaluators import core, doors
@@ -61,10 +60,13 @@ class PromptedAnswer:
         """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
         messages = answer_messages(self.prompt, case) if self.prompt else ()
         version = self.prompt.version if self.prompt else ""
-        own: Any = {
-            x: getattr(case, x) for x in ("question", "context", "language", "metadata")
-        }
-        asked = core.AskedCase(messages=messages, **own)
+        asked = core.AskedCase(
+            question=case.question,
+            context=case.context,
+            language=case.language,
+            metadata=case.metadata,
+            messages=messages,
+        )
         taken = asked if self.model.limits.takes_case else None
         request = core.Request(
             messages=messages, version=version, repeat=repeat, case=taken

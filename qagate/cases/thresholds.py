@@ -136,7 +136,7 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
         )
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
-        raise part.problem(key="max", what=what)
+        raise part.problem(key="max", message=what)
     rules: list[EvidenceRule] = ["estimate", "confident"]
     if change == DROP and not of:  # people only say whether an answer passes
         rules.append("audited")
@@ -145,7 +145,9 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
     evidence = _word(part, "evidence", rules, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
-        raise part.problem(key="share", what="only with evidence: audited; take it out")
+        raise part.problem(
+            key="share", message="only with evidence: audited; take it out"
+        )
     return Threshold(
         measure=change,
         max=margin,
@@ -197,7 +199,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
             )
     if low is not None and high is not None and low > high:
         raise part.problem(
-            key="min", what=f"{low:g} is above max, {high:g}; no value can pass"
+            key="min", message=f"{low:g} is above max, {high:g}; no value can pass"
         )
     is_inside = all(bar is None or limits[0] < bar < limits[1] for bar in (low, high))
     rules: list[EvidenceRule] = ["estimate", "confident"]
@@ -273,7 +275,7 @@ def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
         check = _check(part)
         if found.setdefault(check.name, check) is not check:
             raise part.problem(
-                key="name", what=f"{check.name!r} stands twice; rename one"
+                key="name", message=f"{check.name!r} stands twice; rename one"
             )
     return tuple(found.values())
 
@@ -283,7 +285,7 @@ def _check(part: Settings) -> CheckSpec:
     name, check = part.text("name"), part.text("check")
     if not _CHECK_NAME.fullmatch(name):
         raise part.problem(
-            key="name", what=f"{shown(name)}: a to z, 0 to 9 and _ are needed"
+            key="name", message=f"{shown(name)}: a to z, 0 to 9 and _ are needed"
         )
     needed = _CHECK_TEXTS.get(check, "")
     for key in _CHECK_TEXTS.values():
@@ -291,7 +293,7 @@ def _check(part: Settings) -> CheckSpec:
             raise part.problem(key, f"means nothing to check {check}; take it out")
     text = part.text(needed) if needed else ""
     if needed and not text:
-        raise part.problem(key=needed, what=f"missing; check {check} needs it")
+        raise part.problem(key=needed, message=f"missing; check {check} needs it")
     if needed == "schema":
         text = _schema_text(part.path.parent / text)
     spec = CheckSpec(name=name, check=check, text=text)
@@ -321,7 +323,7 @@ def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...
         bar = _bar(part, name, RATE)
         if not bar and "evidence" in part.values:
             raise part.problem(
-                key="evidence", what="there is no bar; give min or max as well"
+                key="evidence", message="there is no bar; give min or max as well"
             )
         if bar and any(name in one.values for one in gates):
             raise metrics.problem(name, "has a bar here and under gates; keep one")

@@ -1,4 +1,12 @@
-"""Reading text, JSON, YAML, CSV and settings strictly; errors name file, line and key."""
+"""Reading what people write: text, JSON, YAML, and settings in YAML.
+
+Reading is strict. What two readers could take for two things (a key that stands twice, NaN,
+``No`` as a truth value) is an error, and a file cannot fill the memory or the stack. Every
+error is one line that names the file, the line and the key.
+
+YAML is read in two steps: ``load_yaml`` returns Map, Seq and text, which know their lines;
+Settings then reads one mapping key by key, each as the type that the caller asks for.
+"""
 
 import hashlib
 import json
@@ -20,11 +28,14 @@ if TYPE_CHECKING:
 MAX_BYTES = 512 * 1024 * 1024
 MAX_YAML_BYTES = 4 * 1024 * 1024
 MAX_JSON_DEPTH = 100
-MAX_ALIASED = 10_000
-MERGE = "<<"
 MAX_YAML_DEPTH = 40
+MAX_ALIASED = 10_000
+"""Values that all aliases of a YAML file may repeat. Aliases of aliases grow without bound."""
 MAX_DIGITS = 400
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""Of an integer in JSON: more than any float has, and few enough to be read fast."""
+MERGE_KEY = "<<"
+"""The values of the mapping under it belong to the mapping around it."""
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 ARCHIVES = {
     b"\x1f\x8b": "a gzip archive",
     b"PK\x03\x04": "a zip archive or a spreadsheet",
@@ -32,12 +43,13 @@ ARCHIVES = {
     b"\xfd7zXZ": "an xz archive",
     b"(\xb5/\xfd": "a zstd archive",
 }
+"""What a file is that begins with these bytes."""
 NULLS = frozenset({"~", "null", "Null", "NULL"})
 
 
-def problem(path: Path, line: int, what: str) -> UsageError:
+def problem(path: Path, line: int, message: str) -> UsageError:
     """Return the error about one line of a file."""
-    return UsageError(f"{path}:{line}: {what}")
+    return UsageError(f"{path}:{line}: {message}")
 
 
 def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
@@ -46,6 +58,26 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     Raises UsageError if the file is missing, a folder, a pipe or an archive, larger than ``limit``
     bytes (a message that ends in ``more``), or not UTF-8 (naming the line of the first wrong byte).
     """
+    content = _read_bytes(path, limit, more)
+    for mark, archive in ARCHIVES.items():
+        if content.startswith(mark):
+            raise UsageError(
+                f"{path}: {archive}; archives are not read, give the text file itself"
+            )
+    if b"\0" in content[:2] or content[:2] in UTF_16_MARKS:
+        raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        message = (
+            f"wrong encoding: byte 0x{content[error.start]:02x} is not UTF-8; "
+            "save the file as UTF-8"
+        )
+        raise problem(path, line, message) from None
+
+
+def _read_bytes(path: Path, limit: int, more: str) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -56,24 +88,11 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
             raise UsageError(
                 f"{path}: {status.st_size:,} bytes; at most {limit:,} are read{more}"
             )
-        raw = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:
+        # A path with a NUL character is a ValueError, which has no ``strerror``.
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path}: cannot be read ({reason}); check the path") from None
-    if what := next(
-        (what for mark, what in ARCHIVES.items() if raw.startswith(mark)), ""
-    ):
-        raise UsageError(
-            f"{path}: {what}; archives are not read, give the text file itself"
-        )
-    if b"\0" in raw[:2] or raw[:2] in UTF_16:
-        raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        what = f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8"
-        raise problem(path, line, f"wrong encoding: {what}") from None
 
 
 def file_hash(path: Path) -> str:
@@ -82,8 +101,8 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# A string, closed or not, or one bracket; possessive, hence linear.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+"""A string, closed or not, or one bracket. Possessive, hence linear."""
 
 
 def parse_json(text: str) -> object:
@@ -92,8 +111,24 @@ def parse_json(text: str) -> object:
     Raises ValueError, in one line, for wrong syntax, a repeated key in an object, NaN, a number
     beyond the range of floats, or more than 100 nested brackets.
     """
+    _check_depth(text)
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+        )
+    except json.JSONDecodeError as error:
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise ValueError(f"not JSON: {error.msg} {where}") from None
+
+
+def _check_depth(text: str) -> None:
+    """Raise ValueError for nested brackets that would overflow the decoder's stack."""
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in _STRING_OR_BRACKET.finditer(text):
         if token[0] in "[{":
             depth += 1
         elif token[0] in "]}":
@@ -101,14 +136,6 @@ def parse_json(text: str) -> object:
         if depth > MAX_JSON_DEPTH:
             where = f"at character {token.start() + 1}"
             raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels {where}")
-    try:
-        return json.loads(
-            text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant,
-            parse_float=_finite, parse_int=_bounded,
-        )  # fmt: skip
-    except json.JSONDecodeError as error:
-        where = f"at line {error.lineno}, column {error.colno}"
-        raise ValueError(f"not JSON: {error.msg} {where}") from None
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -171,21 +198,21 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     text = read_text(path, limit, more)
     events = yaml.parse(text, Loader=yaml.CSafeLoader)
     starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
+    document: object = ""
     try:
-        document = (
-            _YamlReader(yaml, path, events).node(next(events))
-            if next(starts, None)
-            else ""
-        )
-        if second := next(starts, None):
-            raise problem(path, _line(second), "a second document; one file holds one")
+        if next(starts, None) is not None:
+            reader = _YamlReader(yaml, path, events)
+            document = reader.node(next(events))
+        second_start = next(starts, None)
+        if second_start is not None:
+            message = "a second document; one file holds one"
+            raise problem(path, _line(second_start), message)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise problem(path, line, f"not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
-        raise UsageError(
-            f"{path}: not valid YAML: {str(error).splitlines()[0]}"
-        ) from None
+        first_line = str(error).splitlines()[0]
+        raise UsageError(f"{path}: not valid YAML: {first_line}") from None
     return document
 
 
@@ -210,22 +237,23 @@ class _YamlReader:
             raise self.refused(
                 event, f"tag {event.tag!r} is not allowed; write a plain value"
             )
-        if isinstance(event, self.yaml.ScalarEvent):
-            made: object = (
-                "" if not event.style and event.value in NULLS else str(event.value)
-            )
-        elif depth == MAX_YAML_DEPTH:
-            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
-        elif isinstance(event, self.yaml.MappingStartEvent):
-            made = self.mapping(event, depth + 1)
-        else:
-            made = items = Seq(_line(event))
-            for child in self.children():
-                items.append(self.node(child, depth + 1))
-                items.lines.append(_line(child))
+        value = self.plain_node(event, depth)
         if event.anchor:
-            self.anchored[event.anchor] = made
-        return made
+            self.anchored[event.anchor] = value
+        return value
+
+    def plain_node(self, event: "yaml.Event", depth: int) -> object:
+        """Return the scalar, mapping or sequence that starts with this event."""
+        if isinstance(event, self.yaml.ScalarEvent):
+            is_plain = not event.style
+            if is_plain and event.value in NULLS:
+                return ""
+            return str(event.value)
+        if depth == MAX_YAML_DEPTH:
+            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
+        if isinstance(event, self.yaml.MappingStartEvent):
+            return self.mapping(event, depth + 1)
+        return self.sequence(event, depth + 1)
 
     def alias(self, event: "yaml.AliasEvent", depth: int) -> object:
         """Return the value that an alias repeats, if all of them together stay small."""
@@ -233,53 +261,77 @@ class _YamlReader:
             raise self.refused(
                 event, f"no value before it has the anchor &{event.anchor}"
             )
-        values, height = _size(found := self.anchored[event.anchor])
-        self.repeated += values
+        value = self.anchored[event.anchor]
+        count, height = _size(value)
+        self.repeated += count
         if self.repeated > MAX_ALIASED:
             raise self.refused(
                 event, f"aliases repeat more than {MAX_ALIASED:,} values"
             )
         if depth + height > MAX_YAML_DEPTH:
             raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
-        return found
+        return value
+
+    def sequence(self, start: "yaml.Event", depth: int) -> Seq:
+        """Return the sequence that starts with this event."""
+        entries = Seq(_line(start))
+        for event in self.children():
+            entries.append(self.node(event, depth))
+            entries.lines.append(_line(event))
+        return entries
 
     def mapping(self, start: "yaml.Event", depth: int) -> Map:
         """Return the mapping that starts with this event."""
-        found = Map(_line(start))
+        values = Map(_line(start))
         for event in self.children():
             if not isinstance(event, self.yaml.ScalarEvent):
                 raise self.refused(event, "a key must be plain text")
-            self.node(event, depth)
+            self.node(event, depth)  # notes its anchor, and refuses a tag
             key = str(event.value)
-            if key in found:
+            if key in values:
                 raise self.refused(event, f"key {key!r} stands twice; keep one")
-            found[key] = self.node(next(self.events), depth)
-            found.lines[key] = _line(event)
-        if isinstance(merged := found.get(MERGE), Map):  # its own keys win
-            del found[MERGE], found.lines[MERGE]
-            for key in [one for one in merged if one not in found]:
-                found[key], found.lines[key] = merged[key], merged.lines[key]
-        return found
+            values[key] = self.node(next(self.events), depth)
+            values.lines[key] = _line(event)
+        _merge(values)
+        return values
 
     def children(self) -> "Iterator[yaml.Event]":
         """Yield the first event of each value in the collection just started."""
-        while not isinstance(event := next(self.events), self.yaml.CollectionEndEvent):
+        for event in self.events:
+            if isinstance(event, self.yaml.CollectionEndEvent):
+                return
             yield event
 
-    def refused(self, event: "yaml.Event", what: str) -> UsageError:
+    def refused(self, event: "yaml.Event", message: str) -> UsageError:
         """Return the error about the line of an event."""
-        return problem(self.path, _line(event), what)
+        return problem(self.path, _line(event), message)
+
+
+def _merge(values: Map) -> None:
+    """Take over what the mapping under ``<<`` holds; a mapping's own keys win."""
+    merged = values.get(MERGE_KEY)
+    if not isinstance(merged, Map):
+        return
+    del values[MERGE_KEY]
+    del values.lines[MERGE_KEY]
+    for key, value in merged.items():
+        if key not in values:
+            values[key] = value
+            values.lines[key] = merged.lines[key]
 
 
 def _size(value: object) -> tuple[int, int]:
     """Return how many values a value holds, itself included, and how deep they are nested."""
     if not isinstance(value, Map | Seq):
         return 1, 0
-    sizes = [
-        _size(one) for one in (value.values() if isinstance(value, Map) else value)
-    ]
-    height = 1 + max((one for _, one in sizes), default=0)
-    return 1 + sum(one for one, _ in sizes), height
+    inner_values = value.values() if isinstance(value, Map) else value
+    count = 1
+    height = 0
+    for inner in inner_values:
+        inner_count, inner_height = _size(inner)
+        count += inner_count
+        height = max(height, inner_height)
+    return count, height + 1
 
 
 def _line(event: "yaml.Event") -> int:
@@ -306,11 +358,11 @@ class Settings:
     """What the mapping belongs to, for messages."""
     values: Map
 
-    def problem(self, key: str, what: str) -> UsageError:
+    def problem(self, key: str, message: str) -> UsageError:
         """Return the error about one key."""
         line = self.values.lines.get(key, self.values.line)
         where = f"{self.name}: " if self.name else ""
-        return problem(self.path, line, f"{where}key {shown(key)}: {mask(what)}")
+        return problem(self.path, line, f"{where}key {shown(key)}: {mask(message)}")
 
     def check_keys(
         self, known: Collection[str], required: Collection[str] = ()
@@ -344,43 +396,47 @@ class Settings:
     def one_of(self, key: str, known: Sequence[Word]) -> Word:
         """Return the value of a key, which must be one of these words."""
         value = self.values.get(key)
-        found = next((word for word in known if word == value), None)
-        if found is None:
-            raise self.problem(
-                key, f"want one of {', '.join(known)}, got {shown(value)}"
-            )
-        return found
+        for word in known:
+            if word == value:
+                return word
+        raise self.problem(key, f"want one of {', '.join(known)}, got {shown(value)}")
 
     def number(self, key: str, low: float, high: float) -> float | None:
         """Return a number from ``low`` to ``high``; None where the key is absent."""
         if key not in self.values:
             return None
-        text = self.values[key]
-        is_number = isinstance(text, str) and NUMBER.fullmatch(text.strip())
-        value = float(str(text)) if is_number else math.nan
-        if not math.isfinite(value) or not low <= value <= high:
-            limits = f"a number from {low:g}" + (
-                f" to {high:g}" if math.isfinite(high) else ""
-            )
-            advice = "" if is_number else _advice(text)
-            raise self.problem(key, f"{limits} is needed, not {shown(text)}{advice}")
-        return value
+        value = self.values[key]
+        if not isinstance(value, str) or not NUMBER.fullmatch(value.strip()):
+            wanted = _range(low, high)
+            message = f"{wanted} is needed, not {shown(value)}{_advice(value)}"
+            raise self.problem(key, message)
+        number = float(value)
+        if not math.isfinite(number) or not low <= number <= high:
+            message = f"{_range(low, high)} is needed, not {shown(value)}"
+            raise self.problem(key, message)
+        return number
 
     def share_of(self, key: str) -> float | None:
         """Return ``20%`` as 0.2; None if the value is no percentage from 0."""
         text = str(self.values.get(key, "")).strip()
-        number = text.removesuffix("%").strip()
-        is_percentage = text.endswith("%") and NUMBER.fullmatch(number)
-        return float(number) / 100 if is_percentage and float(number) >= 0 else None
+        digits = text.removesuffix("%").strip()
+        if not text.endswith("%") or not NUMBER.fullmatch(digits):
+            return None
+        percentage = float(digits)
+        if percentage < 0:
+            return None
+        return percentage / 100
 
     def whole(self, key: str, low: int, high: float) -> int | None:
         """Return a whole number from ``low`` to ``high``; None where the key is absent."""
         value = self.number(key, low, high)
-        if value is not None and not value.is_integer():
+        if value is None:
+            return None
+        if not value.is_integer():
             raise self.problem(
                 key, f"a whole number is needed, not {shown(self.values[key])}"
             )
-        return None if value is None else int(value)
+        return int(value)
 
     def flag(self, key: str) -> bool:
         """Return whether a key is ``true``; an absent key is false."""
@@ -415,60 +471,74 @@ class Settings:
         value = self.values.get(key, Map(self.values.line))
         if not isinstance(value, Map):
             raise self.problem(key, f"a mapping is needed, not {shown(value)}")
-        return Settings(self.path, f"{self.name}: {key}" if self.name else key, value)
+        name = f"{self.name}: {key}" if self.name else key
+        return Settings(self.path, name, value)
 
     def parts(self, key: str) -> "list[Settings]":
         """Return the list of mappings under a key, empty if the key is absent."""
         value = self.values.get(key, Seq(1))
         if not isinstance(value, Seq):
             raise self.problem(key, f"a list is needed, not {shown(value)}")
-        found = []
+        entries = []
         for entry in value:
             if not isinstance(entry, Map):
                 raise self.problem(
                     key, f"a list of mappings is needed; it holds {shown(entry)}"
                 )
-            found.append(Settings(self.path, self.name, entry))
-        return found
+            entries.append(Settings(self.path, self.name, entry))
+        return entries
+
+
+def _range(low: float, high: float) -> str:
+    if math.isfinite(high):
+        return f"a number from {low:g} to {high:g}"
+    return f"a number from {low:g}"
 
 
 def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
     """Return the mapping in a YAML file. Raises UsageError if it holds anything else."""
     document = load_yaml(path)
-    document = Map(1) if may_be_empty and document == "" else document
+    if may_be_empty and document == "":
+        document = Map(1)
     if not isinstance(document, Map):
         raise problem(path, 1, "a mapping of keys to values is needed")
     return Settings(path, "", document)
 
 
 def load_entries(
-    path: Path, what: str, known: Sequence[str], required: Collection[str]
+    path: Path, kind: str, known: Sequence[str], required: Collection[str]
 ) -> list[Settings]:
-    """Return the mappings in a YAML list, none if the file is empty. Raises UsageError."""
-    document, found = load_yaml(path) or Seq(1), []
+    """Return the mappings in a YAML list, none if the file is empty. Raises UsageError.
+
+    ``kind`` says what they are; ``known`` and ``required`` are keys of each.
+    """
+    document = load_yaml(path) or Seq(1)
     if not isinstance(document, Seq):
         raise problem(
-            path, 1, f"a YAML list of {what} is needed: each begins with '- '"
+            path, 1, f"a YAML list of {kind} is needed: each begins with '- '"
         )
-    for entry, line in zip(document, document.lines, strict=True):
-        if not isinstance(entry, Map):
+    entries = []
+    for value, line in zip(document, document.lines, strict=True):
+        if not isinstance(value, Map):
             raise problem(path, line, f"a mapping of {', '.join(known)} is needed")
-        found.append(Settings(path, "", entry))
-        found[-1].check_keys(known, required)
-    return found
+        entry = Settings(path, "", value)
+        entry.check_keys(known, required)
+        entries.append(entry)
+    return entries
 
 
 def project_settings(here: Path) -> Settings:
     """Return ``[tool.qagate]`` of the nearest pyproject.toml upwards. Raises UsageError."""
     import tomllib  # the controller's, and of no use to most workers
 
-    paths = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    path = next((one for one in paths if one.is_file()), here / "pyproject.toml")
-    try:
-        read = tomllib.loads(read_text(path)) if path.is_file() else {}
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from None
-    values = read.get("tool", {}).get("qagate", {})
+    path = _project_file(here)
+    project = {}
+    if path.is_file():
+        try:
+            project = tomllib.loads(read_text(path))
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{path}: not valid TOML: {error}") from None
+    values = project.get("tool", {}).get("qagate", {})
     if not isinstance(values, dict):
         raise UsageError(
             f"{path}: [tool.qagate]: a table is needed, not {shown(values)}"
@@ -480,7 +550,17 @@ def project_settings(here: Path) -> Settings:
     return settings
 
 
+def _project_file(here: Path) -> Path:
+    """Return the nearest pyproject.toml upwards, or where it would be."""
+    for folder in (here, *here.parents):
+        path = folder / "pyproject.toml"
+        if path.is_file():
+            return path
+    return here / "pyproject.toml"
+
+
 def _advice(value: object) -> str:
+    """Return how to write a percentage or a decimal comma as a number; empty for neither."""
     text = value.strip() if isinstance(value, str) else ""
     if text.endswith("%") and NUMBER.fullmatch(text[:-1].strip()):
         return f"; write {float(text[:-1]) / 100:g}"

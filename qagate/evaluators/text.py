@@ -390,19 +390,6 @@ def texts_named(sent: Sent) -> Iterator[str]:
     yield from (one["text"] for one in sent["messages"] if "text" in one)
 
 
-def key_of(sent: Sent, texts: Mapping[str, str]) -> str:
-    """Return the ledger key of what a kept request says, given its texts; empty if it is odd."""
-    try:
-        frame, asked = whole(sent, lambda name: json.loads(texts[name]))
-        if asked["case"] is None:
-            del asked["case"]
-        return fresh_key(
-            digest({"model": frame["model"], "request": asked}), frame["fresh"]
-        )
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return ""
-
-
 def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:
     """Return the frame and the fields of a kept request; ``text_of`` returns a text by its key."""
     frame = json.loads(text_of(sent["frame"]))

@@ -1,19 +1,36 @@
-"""The doors of reports: what is optional or heavy, by the name that a user gives.
+"""The doors of reports: optional and heavy parts, by the name that a user gives.
 
-The trunk reaches the rooms (``qagate/*/extras/``) through these tables alone. Each names
-"module:object", which is loaded when it is asked for: a room costs nothing until it is used.
+A door is a table of name → "module:object", a Protocol or class that the object meets, and a
+function that loads it. The trunk knows the rooms in ``extras/`` by these tables alone, so a
+run loads only what it names. To add a part, write an object that meets the Protocol and add
+a row.
+
+Types of every layer are named here, and every layer asks here, so this module imports them
+for the type checker alone.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from qagate.reports.extras.decide.foreign import Choice, ForeignRun, ResultFile
+    from qagate.reports.plugin.feature import Feature
+    from qagate.reports.run.report import GateResult
+    from qagate.reports.verdict.assemble import Compared, CountedRun
 
 
-def load(target: str) -> Any:
-    """Return the object that "module:object" names."""
-    module, _, name = target.partition(":")
+def _load(place: str) -> Any:
+    """Return the object of "module:object"."""
+    module, _, name = place.partition(":")
     return getattr(import_module(module), name)
+
+
+# Command: what ``qagate NAME`` does.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +39,18 @@ class Command:
 
     help: str
     """One line for the list of all commands."""
-    target: str
-    """The function that takes the command's words and returns the exit code."""
+    place: str
+
+
+class CommandFunction(Protocol):
+    """Does what a command says."""
+
+    def __call__(self, words: Sequence[str], /) -> int:
+        """Return the exit code, given the words after the command's name.
+
+        Raises QAError, OSError or KeyboardInterrupt, of which qagate/command.py makes one
+        line and an exit code.
+        """
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -73,11 +100,11 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "calibrate": Command(
         "measure a judge against labelled answers; print its card",
-        "qagate.reports.commands.calibrate:main",
+        "qagate.reports.extras.calibrate.command:main",
     ),
     "attack": Command(
         "try to fool a judge; print how often that worked",
-        "qagate.reports.commands.calibrate:attack",
+        "qagate.reports.extras.calibrate.command:attack",
     ),
     "ledger": Command(
         "what is in the ledger and what it cost; export, import, prune",
@@ -107,11 +134,27 @@ COMMANDS: Mapping[str, Command] = {
 """The commands of ``qagate``, in the order of its help."""
 
 
-GATE_RULES: Mapping[str, str] = {
-    "audited": "qagate.reports.extras.sequential.sequential:audited_results",
-    "sequential": "qagate.reports.extras.sequential.sequential:sequential_results",
+def load_command(name: str) -> CommandFunction:
+    """Return what a command does."""
+    function: CommandFunction = _load(COMMANDS[name].place)
+    return function
+
+
+# Run elsewhere: ``qagate run`` in other processes than this one.
+
+RUN_ELSEWHERE: Mapping[str, str] = {
+    "--on": "qagate.reports.extras.ray.on_ray:main",
 }
-"""The rules that lie in rooms, by the ``evidence`` of a gate; see verdict/assemble.py."""
+"""By the option of ``qagate run`` that asks for it; it is given all words of the run."""
+
+
+def load_run_elsewhere(option: str) -> CommandFunction:
+    """Return what makes a run with this option."""
+    function: CommandFunction = _load(RUN_ELSEWHERE[option])
+    return function
+
+
+# Feature of the plugin: an option of a run that takes no value, with hooks of its own.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +162,7 @@ class FeatureOption:
     """An option of a run that takes no value and brings a feature of the plugin."""
 
     help: str
-    target: str
-    """The feature: a class that ``qagate.reports.plugin.feature.Feature`` describes."""
+    place: str
     conflicts: Mapping[str, str] = field(default_factory=dict)
     """The options that cannot be given with it, each with why, and what to do."""
 
@@ -129,7 +171,7 @@ FEATURES: Mapping[str, FeatureOption] = {
     "until-decided": FeatureOption(
         help="ask in an order that the data fix; stop a slice once all its gates, "
         "which need `evidence: sequential`, are decided",
-        target="qagate.reports.extras.sequential.early_stopping:UntilDecided",
+        place="qagate.reports.extras.sequential.early_stopping:UntilDecided",
         conflicts={
             "shard": "a shard decides nothing; leave out this or --shard",
             "batch": "it asks a few items at a time, and --batch all at once; "
@@ -138,18 +180,43 @@ FEATURES: Mapping[str, FeatureOption] = {
     ),
     "dry-run": FeatureOption(
         help="print items, calls, tokens, cost and how gates may end; call nothing",
-        target="qagate.reports.extras.odds.dry_run:DryRun",
+        place="qagate.reports.extras.odds.dry_run:DryRun",
     ),
 }
 """The features of the plugin, by the name of their option."""
 
-RUN_ELSEWHERE: Mapping[str, str] = {
-    "--on": "qagate.reports.extras.ray.on_ray:main",
-}
-"""Options of ``qagate run`` by which it is not pytest in this process that runs.
 
-Each names the function that takes all words of the run and returns the exit code.
-"""
+def load_feature(name: str) -> Feature:
+    """Return a new feature."""
+    feature: Feature = _load(FEATURES[name].place)()
+    return feature
+
+
+# Gate rule: how gates with one kind of evidence are decided.
+
+GATE_RULES: Mapping[str, str] = {
+    "audited": "qagate.reports.extras.sequential.sequential:audited_results",
+    "sequential": "qagate.reports.extras.sequential.sequential:sequential_results",
+}
+"""By the ``evidence`` of a gate; the kinds that are not here are decided by the trunk."""
+
+
+class GateRule(Protocol):
+    """Decides the gates with one kind of evidence."""
+
+    def __call__(
+        self, run: CountedRun, compared: Sequence[Compared]
+    ) -> Iterator[GateResult]:
+        """Yield how these gates end, against each earlier run that the run is compared with."""
+
+
+def load_gate_rule(evidence: str) -> GateRule:
+    """Return the rule of gates with this evidence."""
+    rule: GateRule = _load(GATE_RULES[evidence])
+    return rule
+
+
+# Foreign result: the results of another tool, for ``qagate decide``.
 
 FOREIGN_RESULTS: Mapping[str, str] = {
     "inspect": "qagate.reports.extras.decide.forms:read_inspect",
@@ -162,3 +229,16 @@ FOREIGN_RESULTS: Mapping[str, str] = {
 
 A form is found by its content, in this order: a table comes last, as any rows are one.
 """
+
+
+class ForeignReader(Protocol):
+    """Reads the results of another tool."""
+
+    def __call__(self, found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+        """Return the run in these files. Raises UsageError, or an error of a wrong form."""
+
+
+def load_foreign_reader(form: str) -> ForeignReader:
+    """Return what reads results of this form."""
+    reader: ForeignReader = _load(FOREIGN_RESULTS[form])
+    return reader

@@ -367,7 +367,7 @@ def test_a_frozen_run_is_not_waited_for_forever(
     place: LedgerPlace, monkeypatch: Patch
 ) -> None:
     """Nor is a failed call: a claim counts while its run keeps replies, or an item may last."""
-    monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_SECONDS", 0.2)
 
     async def wait(other: Ledger) -> Reply | None:
         async with other.claim(key_of(1), 1.0) as kept:

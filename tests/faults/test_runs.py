@@ -277,7 +277,7 @@ def test_command_codes(
     def fail(words: object) -> int:
         raise error
 
-    monkeypatch.setattr(command, "load", lambda target: fail)
+    monkeypatch.setattr(command, "load_command", lambda name: fail)
     assert command.main(["list"]) == code
     assert capsys.readouterr().err.count("\n") == 1
 

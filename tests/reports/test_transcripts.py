@@ -148,14 +148,6 @@ def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
     assert not any("old" in text for text in texts)
 
 
-def unsealed(place: LedgerPlace) -> None:
-    """Make the requests of a ledger those of an earlier version: without a checksum."""
-    text = "substr(text, strpos(text, ' ') + 1)" if isinstance(place, PostgresUrl) else (
-        "substr(text, instr(text, ' ') + 1)"
-    )  # fmt: skip
-    change(place, f"UPDATE documents SET text = {text} WHERE kind = 'request'")
-
-
 FORGED = {
     "a request": "UPDATE documents SET text = replace(text, 'one', 'two') WHERE kind = 'request'",
     "a frame": "UPDATE documents SET text = replace(text, 'answer@1', 'answer@2')",
@@ -169,16 +161,13 @@ FORGED = {
 
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
 @pytest.mark.parametrize("signs", [True, False])
-@pytest.mark.parametrize("is_old", [True, False])
 def test_a_forged_prompt_in_the_ledger_is_not_shown(
-    place: LedgerPlace, monkeypatch: Patch, forged: str, signs: bool, is_old: bool
+    place: LedgerPlace, monkeypatch: Patch, forged: str, signs: bool
 ) -> None:
-    """Sealed, signed or of an earlier version: it is "not kept (damaged)", its reply is shown."""
+    """Sealed or signed: it is "not kept (damaged)", its reply is shown."""
     if signs:
         monkeypatch.setenv(VARIABLE, "s" * 32)
     records = fill(place, ["one"])
-    if is_old:
-        unsealed(place)
     with Ledger(place, read_only=True) as opened:
         (call,) = calls_of(of_ledger(opened), keys_of(records)).values()
         assert call.is_exact

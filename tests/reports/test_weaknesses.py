@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from qagate.evaluators.core import CORRECT, INCORRECT
-from qagate.reports.commands.calibrate import main as calibrate
+from qagate.reports.extras.calibrate.command import main as calibrate
 from qagate.reports.judge.weaknesses import MAX_CHARACTERS, MAX_KINDS, weaknesses
 from qagate.reports.render import html, markdown, words
 from qagate.reports.run.evidence import Calibration, Weakness

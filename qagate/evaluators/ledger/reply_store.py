@@ -1,13 +1,19 @@
-"""The store of replies: found by key, committed in groups, shared by runs at the same time."""
+"""The store of replies: found by key, committed in groups, shared by runs at the same time.
+
+A call goes like this. ``find`` looks its key up. If there is no reply, ``claim`` holds the
+right to make the call, so that no other run on this ledger pays for it as well. ``put``
+returns once the reply is on the disk; before that nobody may use it. Once a reply could not
+be kept, every claim fails: nothing more may be paid for. What could not be kept is saved in
+the working folder, and taken in by the next run (``upkeep``).
+"""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from itertools import groupby
-from operator import itemgetter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from qagate.evaluators.core import LedgerPlace, Reply
 from qagate.evaluators.ledger import rows
@@ -16,23 +22,25 @@ from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.ledger.upkeep import save_unkept, take_unkept
 from qagate.evaluators.output import plural
-from qagate.evaluators.text import (
-    REQUEST,
-    TEXT,
-    Document,
-    key_of,
-    parse_sent,
-    texts_named,
-)
+from qagate.evaluators.text import REQUEST, TEXT, Document, parse_sent, texts_named
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-COMMIT_WAIT_S = 0.01  # how long a reply may wait for others to share its commit
-LOOKUP_WAIT_S = 0.001  # how long a look-up may wait for others to share its round trip
-CLAIM_POLL_S = 0.05
-CLAIM_TIMEOUT_S = 300.0  # a run that keeps no reply for so long may be frozen
+COMMIT_WAIT_SECONDS = 0.01
+"""For so long a reply waits for others to share its commit."""
+
+LOOKUP_WAIT_SECONDS = 0.001
+"""For so long a look-up waits for others to share its round trip to a database."""
+
+CLAIM_POLL_SECONDS = 0.05
+"""Between two attempts to claim a call that another run is making."""
+
+CLAIM_TIMEOUT_SECONDS = 300.0
+"""A run that keeps no reply for so long may be frozen: its calls are made here too."""
+
 _FIND = f"SELECT {Sql.COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
+
 _SET_ASIDE = (
     # Any column may be the damaged one.
     "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
@@ -40,12 +48,56 @@ _SET_ASIDE = (
     "DELETE FROM calls WHERE key = ?",
     "DELETE FROM imported WHERE key = ?",
 )
-_Change = tuple[str, StoredRow | rows.StoredDocument, Sequence[rows.StoredDocument]]
-"""A statement to commit with its values, and the documents to keep with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """Something to commit."""
+
+    sql: str
+    values: StoredRow | rows.StoredDocument
+    """What the statement is given."""
+    documents: Sequence[rows.StoredDocument] = ()
+    """What is kept with it."""
+
+
+class KeptRequests(NamedTuple):
+    """What a ledger has of the requests with some keys."""
+
+    sound: dict[str, str]
+    """The requests as JSON, by key."""
+    texts: dict[str, str]
+    """The long texts that they name, by key."""
+    damaged: set[str]
+    """The keys of requests that are not what was written, or lack a text."""
 
 
 class Ledger(AbstractContextManager["Ledger"]):
-    """The store at one place, for one event loop; other processes may share the place."""
+    """The store at one place, for one event loop; other processes may share the place.
+
+    A row that is damaged, or not signed with the secret, is never used. A run sets it aside
+    and asks again; a replay (``read_only``) changes nothing and does without it.
+
+    Where the store is a database, look-ups, claims and commits that come at the same time
+    share a round trip. A file is ``near``: it is read on the event loop, at once.
+
+    Attributes::
+
+    :own: The keys of replies that this run paid for.
+
+    :imported: The keys of those found that ``ledger import`` had added.
+
+    :account: Returns a note on the money spent, which is kept with each reply; None if none.
+
+    :_damaged: The keys of rows that are not what was written; ``_unsigned`` those without the
+       signature.
+
+    :_kept_texts: The keys of texts that are kept already: a rubric comes with every request.
+
+    :_heard_at: When a reply of another run, for which a claim had waited, was last found.
+
+    :_failed: Why nothing more may be paid for.
+    """
 
     def __init__(
         self,
@@ -55,27 +107,25 @@ class Ledger(AbstractContextManager["Ledger"]):
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
+        self.own: set[str] = set()
+        self.imported: set[str] = set()
+        self.account: Callable[[], Document] | None = None
         self._clock = clock
+        self._read_only = read_only
         self._signer = rows.Signer()
         self.store: Store = open_store(path, read_only=read_only)
-        self._read_only = read_only
-        self._bad: set[str] = set()
+        self._damaged: set[str] = set()
         self._unsigned: set[str] = set()
-        self.own: set[str] = set()  # the keys of replies that this run paid for
-        self.imported: set[str] = set()  # of those found that ``ledger import`` added
-        self.account: Callable[[], Document] | None = (
-            None  # notes the money spent with replies
-        )
-        self._heard_at = float(
-            "-inf"
-        )  # when another run's reply, waited for, was last found
-        self._texts: set[str] = set()  # kept already: a rubric comes with every request
+        self._kept_texts: set[str] = set()
+        self._heard_at = float("-inf")
         self._failed: LedgerError | None = None
-        self._unkept: list[Path] = []
-        self._commit = Grouped(self._commit_group, COMMIT_WAIT_S)
-        self._look = Grouped(self._look_up, LOOKUP_WAIT_S)
-        self._claim = Grouped(self._take, LOOKUP_WAIT_S)
-        self._taken = () if read_only else tuple(take_unkept(self.store, path))
+        self._unkept_files: list[Path] = []
+        self._commit = Grouped(self._commit_group, COMMIT_WAIT_SECONDS)
+        self._look_up_soon = Grouped(self._look_up, LOOKUP_WAIT_SECONDS)
+        self._claim_soon = Grouped(self._claim_group, LOOKUP_WAIT_SECONDS)
+        self._taken_in: tuple[str, ...] = ()
+        if not read_only:
+            self._taken_in = tuple(take_unkept(self.store, path))
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -87,73 +137,103 @@ class Ledger(AbstractContextManager["Ledger"]):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
-        done = "not used" if self._read_only else "set aside and asked again"
-        found = {"damaged": self._bad, "unsigned": self._unsigned}
-        counts = (
-            plural(len(keys), f"{what} row") for what, keys in found.items() if keys
-        )
-        said = (f"{count} of the ledger {done}" for count in counts)
-        return (*self.store.notes, *self._taken, *said)
+        fate = "not used" if self._read_only else "set aside and asked again"
+        notes = [*self.store.notes, *self._taken_in]
+        if self._damaged:
+            count = plural(len(self._damaged), "damaged row")
+            notes.append(f"{count} of the ledger {fate}")
+        if self._unsigned:
+            count = plural(len(self._unsigned), "unsigned row")
+            notes.append(f"{count} of the ledger {fate}")
+        return tuple(notes)
 
     @property
     def unkept(self) -> str:
         """Where replies are that the database did not take, and what takes them in, or nothing."""
-        more = f" and {len(self._unkept) - 1} more" if self._unkept[1:] else ""
-        first = f"{self._unkept[0]}{more}" if self._unkept else ""
-        return (
-            f"replies that the ledger did not take are in {first}: run again"
-            if first
-            else ""
-        )
+        if not self._unkept_files:
+            return ""
+        places = str(self._unkept_files[0])
+        if len(self._unkept_files) > 1:
+            places += f" and {len(self._unkept_files) - 1} more"
+        return f"replies that the ledger did not take are in {places}: run again"
+
+    # Look-ups.
 
     async def find(self, key: str) -> Reply | None:
         """Return what ``get`` does; concurrent look-ups share a round trip to a database."""
-        return self.get(key) if self.store.near else self._usable(await self._look(key))
+        if self.store.near:
+            return self.get(key)
+        return self._accept_reply(await self._look_up_soon(key))
 
     def get(self, key: str) -> Reply | None:
         """Return the reply under this key, or None; a damaged or unsigned row is set aside."""
-        return self._usable(self._look_up([key])[0])
+        (row,) = self._look_up([key])
+        return self._accept_reply(row)
 
     def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
         """Return the replies that ``get`` would, by key."""
-        found = zip(keys, map(self._usable, self._look_up(keys)), strict=True)
-        return {key: reply for key, reply in found if reply is not None}
+        replies = {}
+        for key, row in zip(keys, self._look_up(keys), strict=True):
+            reply = self._accept_reply(row)
+            if reply is not None:
+                replies[key] = reply
+        return replies
 
     def reply_texts(self, keys: Sequence[str]) -> dict[str, str]:
         """Return what ``replies`` does, each reply as its JSON."""
-        found = (
-            (row, self._checked(row, row.text())) for row in self._look_up(keys) if row
-        )
-        return {row.key: text for row, text in found if text is not None}
+        texts = {}
+        for row in self._look_up(keys):
+            if row is None:
+                continue
+            text = self._accept(row, row.text())
+            if text is not None:
+                texts[row.key] = text
+        return texts
 
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
+        """Return the row under each key, None where there is none. Raises LedgerError."""
+        marks = ", ".join("?" * len(keys))
         try:
-            marks = ", ".join("?" * len(keys))
             found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
-                self._bad.update(keys)
+                self._damaged.update(keys)
                 return [None] * len(keys)
-            raise self._failure(error) from None
-        self.imported.update(key for key, *_, is_imported in found if is_imported)
-        stored = {row[0]: StoredRow._make(row[:-1]) for row in found}
-        return [stored.get(key) for key in keys]
+            raise self._fail(error) from None
+        row_of: dict[str, StoredRow] = {}
+        for *values, is_imported in found:
+            row = StoredRow._make(values)
+            row_of[row.key] = row
+            if is_imported:
+                self.imported.add(row.key)
+        return [row_of.get(key) for key in keys]
 
-    def _usable(self, row: StoredRow | None) -> Reply | None:
-        return None if row is None else self._checked(row, row.opened())
+    def _accept_reply(self, row: StoredRow | None) -> Reply | None:
+        """Return the reply of a row if it is sound and signed; set any other row aside."""
+        if row is None:
+            return None
+        return self._accept(row, row.opened())
 
-    def _checked(self, row: StoredRow, content: T | None) -> T | None:
-        """Return what a row holds if it is sound and signed; set any other row aside."""
+    def _accept(self, row: StoredRow, content: T | None) -> T | None:
+        """Return what a row holds if it is sound and signed; set any other row aside.
+
+        ``content`` is None if the row is damaged.
+        """
         if content is not None and self._signer.accepts(row):
             return content
-        (self._bad if content is None else self._unsigned).add(row.key)
+        if content is None:
+            self._damaged.add(row.key)
+        else:
+            self._unsigned.add(row.key)
         self.imported.discard(row.key)
         if not self._read_only:
             try:
                 self.store.change([(sql, [(row.key,)]) for sql in _SET_ASIDE])
             except StoreError as error:
-                raise self._failure(error) from None
+                raise self._fail(error) from None
         return None
+
+    # Claims.
 
     @asynccontextmanager
     async def claim(
@@ -161,145 +241,181 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> AsyncIterator[Reply | None]:
         """Hold the right to make one call, and give the reply if the ledger has it by then.
 
-        A live run that makes the call is waited for until it has kept nothing for five minutes, or
-        for the ``seconds`` that an item may take. Raises LedgerError once a reply could not be
-        kept: nothing more may be paid for.
+        A live run that makes the call is waited for until it has kept nothing for five
+        minutes, or for the ``seconds`` that an item may take. Raises LedgerError once a reply
+        could not be kept: nothing more may be paid for.
         """
         if self._failed is not None:
             raise self._failed
         now = asyncio.get_running_loop().time
-        begun, patience = now(), max(CLAIM_TIMEOUT_S, seconds)
-        kept = None
-        while not (mine := await self._take_soon(key)):
-            kept = None if self.store.near else await self.find(key)
-            if kept or now() > max(begun, self._heard_at) + patience:
+        began = now()
+        patience = max(CLAIM_TIMEOUT_SECONDS, seconds)
+        reply: Reply | None = None
+        while not (is_ours := await self._try_to_claim(key)):
+            if not self.store.near:
+                reply = await self.find(key)
+            last_sign_of_life = max(began, self._heard_at)
+            if reply is not None or now() > last_sign_of_life + patience:
                 break
-            await asyncio.sleep(CLAIM_POLL_S)
+            await asyncio.sleep(CLAIM_POLL_SECONDS)
         try:
-            kept = kept or await self.find(key)
-            self._heard_at = now() if kept else self._heard_at
-            yield kept
+            if reply is None:
+                reply = await self.find(key)
+            if reply is not None:
+                self._heard_at = now()
+            yield reply
         finally:
-            if mine:
+            if is_ours:
                 self.store.give_back(key)
 
-    async def _take_soon(self, key: str) -> bool:
+    async def _try_to_claim(self, key: str) -> bool:
+        """Claim a call; return False if another run is making it."""
         if self.store.near:
-            return self._take([key])[0]
-        taking = asyncio.ensure_future(self._claim(key))
+            return self._claim_group([key])[0]
+        claiming = asyncio.ensure_future(self._claim_soon(key))
         try:
-            return await asyncio.shield(taking)
+            return await asyncio.shield(claiming)
         except asyncio.CancelledError:
             # It may still be granted, and nobody would use it.
-            taking.add_done_callback(lambda _: self.store.give_back(key))
+            claiming.add_done_callback(lambda _: self.store.give_back(key))
             raise
 
-    def _take(self, keys: Sequence[str]) -> Sequence[bool]:
+    def _claim_group(self, keys: Sequence[str]) -> Sequence[bool]:
         try:
-            mine = self.store.take(keys)
+            claimed = self.store.take(keys)
         except StoreError as error:
-            raise self._failure(error) from None
-        return [key in mine for key in keys]
+            raise self._fail(error) from None
+        return [key in claimed for key in keys]
+
+    # Replies and documents to keep.
 
     async def put(self, row: rows.PaidReply) -> None:
         """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
-        new = (one for one in row.documents if one.key not in self._texts)
-        said = [rows.seal_document(one, self._signer) for one in new]
-        await self._commit(
-            (Sql.INSERT, self._signer.signed(rows.seal(row, self._clock())), said)
-        )
-        self._texts.update(one.key for one in row.documents if one.kind == TEXT)
+        documents = []
+        for document in row.documents:
+            if document.key not in self._kept_texts:
+                documents.append(rows.seal_document(document, self._signer))
+        stored = self._signer.signed(rows.seal(row, self._clock()))
+        await self._commit(_Change(sql=Sql.INSERT, values=stored, documents=documents))
+        for document in row.documents:
+            if document.kind == TEXT:
+                self._kept_texts.add(document.key)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = rows.seal_document(Document(kind, key, text), self._signer)
-        await self._commit((Sql.REPLACE_DOCUMENT, document, ()))
-
-    def documents(
-        self, kind: str, keys: Collection[str] | None = None
-    ) -> dict[str, str]:
-        """Return the sound documents of a kind by key, in order: all, or those with these keys."""
-        found = (
-            (one.key, one.opened(self._signer)) for one in self._documents(kind, keys)
-        )
-        return {key: text for key, text in found if text is not None}
-
-    def _documents(
-        self, kind: str, keys: Collection[str] | None
-    ) -> list[rows.StoredDocument]:
-        among = "" if keys is None else f" AND key IN ({', '.join('?' * len(keys))})"
-        query = (
-            f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
-        )
-        try:
-            found = (
-                self.store.read(query, (kind, *(keys or ())))
-                if keys is None or keys
-                else []
-            )
-        except StoreError as error:
-            if not (self._read_only and error.is_damage):
-                raise self._failure(error) from None
-            found = [(kind, key, "") for key in keys or ()]
-        return [rows.StoredDocument._make(one) for one in found]
-
-    def requests(
-        self, keys: Collection[str]
-    ) -> tuple[dict[str, str], dict[str, str], set[str]]:
-        """Return the sound requests by key, the texts that they name, and the damaged keys."""
-        stored = {one.key: one for one in self._documents(REQUEST, keys)}
-        opened = {key: one.opened(self._signer) for key, one in stored.items()}
-        sent = {
-            key: parse_sent(text) for key, text in opened.items() if text is not None
-        }
-        named = {name for one in sent.values() if one for name in texts_named(one)}
-        texts = self.documents(TEXT, named)
-        sound = {
-            key: opened[key] or ""
-            for key, one in sent.items()
-            if one is not None
-            and texts.keys() >= {*texts_named(one)}
-            and not (stored[key].is_unsealed and key_of(one, texts) != key)
-        }
-        return sound, texts, {*stored} - {*sound}
+        await self._commit(_Change(sql=Sql.REPLACE_DOCUMENT, values=document))
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""
         await self._commit.flush()
 
     def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
-        replies = [values for _, values, _ in group if isinstance(values, StoredRow)]
-        said = sorted({document for *_, documents in group for document in documents})
+        """Commit changes in one transaction, in their order, and then their documents.
+
+        Raises LedgerError if that fails. The replies are saved in the working folder then:
+        they are paid for.
+        """
+        replies = [
+            change.values for change in group if isinstance(change.values, StoredRow)
+        ]
+        # In one order: two runs that write the same documents must not wait for each other.
+        documents = sorted(
+            {document for change in group for document in change.documents}
+        )
         if replies and self.account is not None:
-            said.append(rows.seal_document(self.account(), self._signer))
-        parts = groupby(group, key=itemgetter(0))
-        statements = [(sql, [values for _, values, _ in part]) for sql, part in parts]
+            documents.append(rows.seal_document(self.account(), self._signer))
+        statements: list[tuple[str, list[Sequence[object]]]] = []
+        for change in group:
+            if not statements or statements[-1][0] != change.sql:
+                statements.append((change.sql, []))
+            statements[-1][1].append(change.values)
         try:
-            self.store.change([*statements, (Sql.REPLACE_DOCUMENT, said)])
+            self.store.change([*statements, (Sql.REPLACE_DOCUMENT, documents)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             if replies:
                 with suppress(OSError):  # the working folder's disk may be full as well
-                    self._unkept.append(save_unkept(self.path, (*replies, *said)))
-            need = sum(len(str(value)) for _, one, _ in group for value in one)
-            need += sum(len(value) for one in said for value in one)
-            raise self._failure(error, need) from None
+                    self._unkept_files.append(
+                        save_unkept(self.path, (*replies, *documents))
+                    )
+            needed_bytes = 0
+            for row in (*(change.values for change in group), *documents):
+                needed_bytes += sum(len(str(value)) for value in row)
+            raise self._fail(error, needed_bytes) from None
         self.own.update(row.key for row in replies)
         return [None] * len(group)
 
-    def _failure(self, error: Exception, need: int = 0) -> LedgerError:
-        """Return the error that ends all calls; ``need`` is the bytes that found no room."""
-        text = f"the ledger cannot be used: {error}; no more calls made"
+    def _fail(self, error: Exception, needed_bytes: int = 0) -> LedgerError:
+        """End all calls; return the error to raise. ``needed_bytes`` found no room."""
+        message = f"the ledger cannot be used: {error}; no more calls made"
         if isinstance(error, StoreError) and error.is_full:
-            text = (
-                f"the disk is full, {need:,} bytes and more are needed; no more calls made: free "
-                "some space and run the same command again"
+            message = (
+                f"the disk is full, {needed_bytes:,} bytes and more are needed; no more calls "
+                "made: free some space and run the same command again"
             )
-        self._failed = LedgerError(f"{self.path}: {text}")
+        self._failed = LedgerError(f"{self.path}: {message}")
         return self._failed
+
+    # Documents.
+
+    def documents(
+        self, kind: str, keys: Collection[str] | None = None
+    ) -> dict[str, str]:
+        """Return the sound documents of a kind by key, in order: all, or those with these keys."""
+        texts = {}
+        for document in self._documents(kind, keys):
+            text = document.opened(self._signer)
+            if text is not None:
+                texts[document.key] = text
+        return texts
+
+    def requests(self, keys: Collection[str]) -> KeptRequests:
+        """Return the requests with these keys, and the texts that they name."""
+        opened: dict[str, str] = {}
+        named: dict[str, set[str]] = {}
+        damaged: set[str] = set()
+        for document in self._documents(REQUEST, keys):
+            text = document.opened(self._signer)
+            sent = None if text is None else parse_sent(text)
+            if text is None or sent is None:
+                damaged.add(document.key)
+            else:
+                opened[document.key] = text
+                named[document.key] = set(texts_named(sent))
+        texts = self.documents(TEXT, set().union(*named.values()))
+        sound: dict[str, str] = {}
+        for key, text in opened.items():
+            if named[key] <= texts.keys():
+                sound[key] = text
+            else:
+                damaged.add(key)
+        return KeptRequests(sound=sound, texts=texts, damaged=damaged)
+
+    def _documents(
+        self, kind: str, keys: Collection[str] | None
+    ) -> list[rows.StoredDocument]:
+        """Return documents of a kind as they are stored. Raises LedgerError.
+
+        In a replay of a damaged ledger each has an empty text, which no seal fits.
+        """
+        if keys is not None and not keys:
+            return []
+        query = "SELECT kind, key, text FROM documents WHERE kind = ?"
+        values = [kind]
+        if keys is not None:
+            query += f" AND key IN ({', '.join('?' * len(keys))})"
+            values += keys
+        try:
+            found = self.store.read(f"{query} ORDER BY key", values)
+        except StoreError as error:
+            if not (self._read_only and error.is_damage):
+                raise self._fail(error) from None
+            found = [(kind, key, "") for key in keys or ()]
+        return [rows.StoredDocument._make(row) for row in found]
 
 
 class Grouped(Generic[T, R]):
-    """Calls ``work`` in a thread with all items that came within ``seconds``, one group at a time.
+    """Calls ``work`` in a thread with all items that came within ``seconds``, a group at a time.
 
     Each item gets its own result; an error is raised for every item. Used from one event loop.
     """
@@ -326,12 +442,17 @@ class Grouped(Generic[T, R]):
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
+        """Work on one group after the other until nobody waits."""
         while self._waiting:
             await asyncio.sleep(self._seconds)
-            group, self._waiting = self._waiting, []
-            working = asyncio.to_thread(self._work, [item for item, _ in group])
+            group = self._waiting
+            self._waiting = []
+            items = [item for item, _ in group]
+            futures = [future for _, future in group]
+            working = asyncio.to_thread(self._work, items)
+            # Gathered, as an error of the work is then told from the end of this task.
             (results,) = await asyncio.gather(working, return_exceptions=True)
-            for number, (_, future) in enumerate(group):
+            for number, future in enumerate(futures):
                 if future.cancelled():
                     continue
                 if isinstance(results, BaseException):  # every item must learn of it

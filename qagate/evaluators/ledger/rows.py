@@ -1,14 +1,19 @@
 """The rows of a ledger: replies and documents, sealed and signed.
 
-A seal is a checksum. With a secret in QA_LEDGER_KEY a signature follows it after a colon: an
-HMAC-SHA-256 (RFC 2104) over everything in the row, so that no part of a row fits another one.
+A *seal* is a checksum that binds what a row holds to its key, so that damage is noticed.
+With a secret in QA_LEDGER_KEY a *signature* follows it after a colon: an HMAC-SHA-256 (RFC
+2104) over everything in the row, so that nobody without the secret can write a row, and no
+part of a row fits another one.
+
+A PaidReply becomes a StoredRow by ``seal``, then ``Signer.signed``. It comes back by
+``StoredRow.opened``, if its seal holds, and ``Signer.accepts``. Documents go the same way:
+``seal_document`` and ``StoredDocument.opened``.
 """
 
 import hmac
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,14 +21,23 @@ from qagate.evaluators.core import QAError, Reply, ToolCall, UsageError
 from qagate.evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, flat
 
 SCHEMA = 1
+"""The format of a ledger and of its rows."""
+
 VARIABLE = "QA_LEDGER_KEY"
-MIN_SECRET_LENGTH = (
-    32  # characters; a shorter secret can be guessed from a row that it signed
-)
+"""The environment variable with the secret that signs rows."""
+
+MIN_SECRET_LENGTH = 32
+"""Characters. A shorter secret can be guessed from a row that it signed."""
+
+Row = tuple[Any, ...]
+"""A row of any query."""
+
+Statements = Sequence[tuple[str, Sequence[Sequence[object]]]]
+"""SQL statements with question marks for values; each runs once for each of its rows of values."""
 
 
 class Sql:
-    """What both kinds of databases are asked."""
+    """The statements that every kind of database is given."""
 
     COLUMNS = "key, schema, at, spec, reply, checksum"
     ROWS = f"SELECT {COLUMNS} FROM calls"
@@ -48,7 +62,9 @@ class StoreError(Exception):
     ) -> None:
         super().__init__(message)
         self.is_damage = is_damage
+        """Whether the file is not what was written."""
         self.is_full = is_full
+        """Whether the disk has no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,27 +101,39 @@ class StoredRow(NamedTuple):
     def text(self) -> str | None:
         """Return the reply as JSON, or None if the row is not what was written."""
         texts = (self.key, self.spec, self.reply, self.checksum)
-        if not all(isinstance(text, str) for text in texts) or not isinstance(
-            self.at, float
-        ):
+        if not all(isinstance(text, str) for text in texts):
             return None
-        given = self.checksum.partition(":")[0]
-        sound = self.schema == SCHEMA and given == checksum(self.key, self.reply)
-        return self.reply if sound and self.reply.startswith("{") else None
+        if not isinstance(self.at, float) or self.schema != SCHEMA:
+            return None
+        if _seal_of(self.checksum) != checksum(self.key, self.reply):
+            return None
+        return self.reply if self.reply.startswith("{") else None
 
     def opened(self) -> Reply | None:
         """Return the reply, or None if the row is not what was written."""
         if self.text() is None:
             return None
-        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        try:
             return _read_reply(self.reply)
-        return None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return None
+
+
+def _seal_of(sealed: str) -> str:
+    """Return a seal without the signature that may follow it."""
+    return sealed.partition(":")[0]
+
+
+def _signature_of(sealed: str) -> str:
+    """Return the signature that follows a seal; empty if there is none."""
+    return sealed.partition(":")[2]
 
 
 def _read_reply(text: str) -> Reply:
-    """Return the reply that a row holds. Raises an error for fields that are not a reply's.
+    """Return the reply that a row holds.
 
-    They are taken out one by one: what is left then is not known to this version.
+    Its fields are taken out one by one. Raises one of several errors if one is missing, or if
+    any is left that a reply does not have.
     """
     values: dict[str, Any] = json.loads(text)
     reply = Reply(
@@ -135,10 +163,17 @@ def _read_call(values: dict[str, Any]) -> ToolCall:
 
 def seal(row: PaidReply, at: float) -> StoredRow:
     """Return a row as it is stored, with its checksum and without a signature."""
-    text = canonical(
-        {**flat(row.reply), "calls": [flat(call) for call in row.reply.calls]}
+    fields = flat(row.reply)
+    fields["calls"] = [flat(call) for call in row.reply.calls]
+    text = canonical(fields)
+    return StoredRow(
+        key=row.key,
+        schema=SCHEMA,
+        at=at,
+        spec=row.spec,
+        reply=text,
+        checksum=checksum(row.key, text),
     )
-    return StoredRow(row.key, SCHEMA, at, row.spec, text, checksum(row.key, text))
 
 
 def checksum(key: str, text: str) -> str:
@@ -163,30 +198,34 @@ class Signer:
 
     def signed(self, row: StoredRow) -> StoredRow:
         """Return the row with its signature; unchanged if there is no secret."""
-        sign = self._signature(row)
-        return row._replace(checksum=f"{row.checksum}:{sign}") if sign else row
+        signature = self._signature(row)
+        if not signature:
+            return row
+        return row._replace(checksum=f"{row.checksum}:{signature}")
 
     def accepts(self, row: StoredRow) -> bool:
         """Return whether this secret signed the row as it is; True if there is no secret."""
-        given = row.checksum.partition(":")[2].encode("utf-8", "replace")
-        sign = self._signature(row)
-        return not sign or hmac.compare_digest(given, sign.encode("ascii"))
+        signature = self._signature(row)
+        if not signature:
+            return True
+        given = _signature_of(row.checksum).encode("utf-8", "replace")
+        return hmac.compare_digest(given, signature.encode("ascii"))
 
     def _signature(self, row: StoredRow) -> str:
+        """Return what a row is signed with; empty if there is no secret."""
         if self._key is None:
             return ""
-        raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode(
-            "ascii"
-        )
+        content = canonical([row.key, row.schema, row.at, row.spec, row.reply])
         secret = self._key.reveal().encode("utf-8", "surrogateescape")
-        return hmac.digest(secret, raw, "sha256").hex()
+        return hmac.digest(secret, content.encode("ascii"), "sha256").hex()
 
 
 class StoredDocument(Document):
     """A document as the database holds it. Any field may be damaged.
 
-    A text is stored as it is, because its key is its digest. Any other document follows its
-    checksum and signature and a space: a request as it is, the rest as ASCII JSON.
+    A text is stored as it is, because its key is its digest. Of any other document, the
+    stored text is the seal, a space and the content: a request's as it is, all others as
+    ASCII JSON.
     """
 
     @property
@@ -194,45 +233,51 @@ class StoredDocument(Document):
         """A document as a line of ASCII JSON, for an export."""
         return canonical(self._asdict()) + "\n"
 
-    @property
-    def is_unsealed(self) -> bool:
-        """Whether it is a request of an earlier version, which only its key can verify."""
-        return self.kind == REQUEST and self.text[:1] == "{"
-
     def opened(self, signer: Signer) -> str | None:
         """Return the text, or None if it is damaged or lacks the signature it should have."""
         if not all(isinstance(text, str) for text in self):
             return None
-        if self.is_unsealed:
-            return self.text
-        given, _, said = self.text.partition(" ")
-        with suppress(ValueError, RecursionError):
+        try:
             if self.kind == TEXT:
                 return self.text if digest(json.loads(self.text)) == self.key else None
-            row = _document_row(self.kind, self.key, said)
-            is_sound = given.partition(":")[0] == row.checksum
-            if is_sound and signer.accepts(row._replace(checksum=given)):
-                text: str = said if self.kind == REQUEST else json.loads(said)
-                return text
-        return None
+            return self._content_if_sound(signer)
+        except (ValueError, RecursionError):
+            return None
+
+    def _content_if_sound(self, signer: Signer) -> str | None:
+        """Return the content if its seal and its signature hold. Raises ValueError for no JSON."""
+        sealed, _, content = self.text.partition(" ")
+        row = _document_row(self.kind, self.key, content)
+        if _seal_of(sealed) != row.checksum:
+            return None
+        if not signer.accepts(row._replace(checksum=sealed)):
+            return None
+        if self.kind == REQUEST:
+            return content
+        text: str = json.loads(content)
+        return text
 
 
 def seal_document(document: Document, signer: Signer) -> StoredDocument:
     """Return a document as it is stored."""
     kind, key, text = document
-    if kind != TEXT:
-        said = text if kind == REQUEST else canonical(text)
-        text = f"{signer.signed(_document_row(kind, key, said)).checksum} {said}"
-    return StoredDocument(kind, key, text)
+    if kind == TEXT:
+        return StoredDocument(kind, key, text)
+    content = text if kind == REQUEST else canonical(text)
+    sealed = signer.signed(_document_row(kind, key, content)).checksum
+    return StoredDocument(kind, key, f"{sealed} {content}")
 
 
-def _document_row(kind: str, key: str, said: str) -> StoredRow:
-    """Return what is signed of a document, never a reply; at 0, because it may be replaced."""
-    text = f"{REQUEST} {said}" if kind == REQUEST else said
-    return StoredRow(key, SCHEMA, 0.0, kind, text, digest([kind, key, said]))
+def _document_row(kind: str, key: str, content: str) -> StoredRow:
+    """Return what is signed of a document, as a row.
 
-
-Row = tuple[Any, ...]
-"""A row of any query."""
-Statements = Sequence[tuple[str, Sequence[Sequence[object]]]]
-"""SQL statements with question marks for values; each runs once for each of its rows of values."""
+    It never passes for a reply's, and its time is 0: a document may be replaced.
+    """
+    return StoredRow(
+        key=key,
+        schema=SCHEMA,
+        at=0.0,
+        spec=kind,
+        reply=f"{REQUEST} {content}" if kind == REQUEST else content,
+        checksum=digest([kind, key, content]),
+    )

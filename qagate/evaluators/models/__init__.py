@@ -28,7 +28,8 @@ def load(specs: Iterable[Spec]) -> None:
             spec.function.load()
             doors.load_function_model()
             continue
-        import_module(spec.adapter.sdk)
+        if spec.adapter.sdk:
+            import_module(spec.adapter.sdk)
         import_module("qagate.evaluators.models.api")
 
 

@@ -200,8 +200,6 @@ class Batching:
 class ProviderAdapter:
     """How one provider's API is called."""
 
-    sdk: str
-    """The package that is imported before the first call, as it takes a while."""
     base_url: str
     """The provider's own server."""
     api_key_env: str
@@ -212,6 +210,9 @@ class ProviderAdapter:
     """Returns the body of a request to the model of this name, with these parameters."""
     read: Callable[[JsonObject], Reply]
     """Returns the reply in a body. Raises TransientError if there is none."""
+    sdk: str = ""
+    """A package that ``address`` needs and that takes a while to import; empty if none does.
+    It is imported before the first call."""
     defaults: Mapping[str, object] = field(default_factory=dict)
     """Parameters that every request must have."""
     families: tuple[str, ...] = ()

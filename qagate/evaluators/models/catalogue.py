@@ -99,7 +99,7 @@ def _service(entry: Settings, name: str) -> Spec:
     try:
         url = spec.normalise_url(entry.text("url"))
     except UsageError as error:
-        raise entry.problem(key="url", what=str(error)) from None
+        raise entry.problem(key="url", message=str(error)) from None
     tokens = entry.part("tokens")
     tokens.check_keys(TOKEN_KINDS)
     target = HttpTarget(
@@ -128,13 +128,13 @@ def _body(entry: Settings) -> Mapping[str, object]:
     for place in places(body):
         if place not in PLACES:
             raise entry.problem(
-                key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}"
+                key="body", message=f"{{{place}}} is no place; {hint(place, PLACES)}"
             )
     if not any(places(body)):
         what = (
             f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
         )
-        raise entry.problem(key="body", what=what)
+        raise entry.problem(key="body", message=what)
     return body
 
 

@@ -38,7 +38,7 @@ from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
-from qagate.evaluators.text import documents_of, fresh_key, request_key
+from qagate.evaluators.text import Document, documents_of, fresh_key, request_key
 
 T = TypeVar("T")
 
@@ -358,31 +358,37 @@ class Meter:
     usage: core.Usage = field(default_factory=core.Usage)
     models: dict[str, str] = field(default_factory=dict)
     """The names that providers returned, by the SPEC of the model that was asked."""
-    phase: int = 0
-    """0 while the item is answered, 1 from then on."""
     answering: core.Usage = field(default_factory=core.Usage)
     """What the answer alone took."""
     clock: ItemClock = field(default_factory=ItemClock)
     waiting: int = 0
     """Replies that the item waits for now."""
     kept_only: bool = False
-    """Whether nothing is sent: only replies in the ledger count; ``missed``: one is not there."""
+    """Whether nothing is sent: only replies in the ledger count."""
     missed: bool = False
+    """Whether one was not there."""
+    _is_answered: bool = False
+    """Whether what is asked now judges the answer."""
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    """The ledger keys of all requests, each with its place in their order."""
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """The ledger keys of all requests, those without a reply too, in the same order always."""
+        """The ledger keys of all requests, those without a reply too.
+
+        Their order is the same in every run, whichever reply came first.
+        """
         return tuple(sorted(self._asked, key=self._asked.__getitem__))
 
     def end_answer(self) -> None:
         """Note that the answer is there; what is asked from now on judges it."""
-        self.phase, self.answering = 1, self.usage
+        self._is_answered = True
+        self.answering = self.usage
 
     def note(self, key: str, model: Model, request: Request) -> None:
         """Note what was asked."""
         order = (
-            self.phase,
+            self._is_answered,
             model.spec,
             request.version,
             request.repeat,
@@ -394,18 +400,22 @@ class Meter:
     def add(
         self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool
     ) -> None:
-        """Count one reply, for which this run ``sent`` requests or that it found in the ledger."""
+        """Count one reply, for which this run ``sent`` requests.
+
+        ``earlier`` is one of an earlier run, ``imported`` one that came by ``ledger import``.
+        """
         cost = self.price(model.spec, reply)
+        known_cost = 0.0 if cost is None else cost
         self.usage += core.Usage(
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
             seconds=reply.seconds,
             cost=cost,
-            known=cost or 0.0,
+            known=known_cost,
             requests=sent,
-            spent=(cost or 0.0) if sent else 0.0,
-            earlier=earlier,
-            imported=imported,
+            spent=known_cost if sent else 0.0,
+            earlier=int(earlier),
+            imported=int(imported),
             cache_read_tokens=reply.cache_read_tokens,
         )
         self.models[model.spec] = reply.model or model.spec
@@ -439,7 +449,19 @@ class CallRoute:
 
 
 class Caller:
-    """Puts requests to models, in one event loop; what two items ask at a time is sent once."""
+    """Puts requests to models, in one event loop; what two items ask at a time is sent once.
+
+    Attributes::
+
+    :route: The way that calls are tried first: batches, or none.
+
+    :_find_route: Finds the route; None where nothing is sent. Another run may begin batches on
+       this ledger at any time, so it is looked for again and again, until there is one.
+
+    :_look_at: When to look for a route next, by the loop's clock.
+
+    :_under_way: The calls that are being made, by ledger key.
+    """
 
     def __init__(
         self,
@@ -452,23 +474,17 @@ class Caller:
         self.ledger = ledger
         self.sender = Sender(settings, budget)
         self.price = price
+        self.route = CallRoute()
         self._settings = settings
         self._find_route = None if settings.replay else find_route
-        self.route = CallRoute()
-        self._look_at = -NEVER  # again for a route
+        self._look_at = -NEVER
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def open(self) -> None:
         """Look for a route before the first call."""
         if self._find_route is not None:
             with suppress(LedgerError):  # the first call looks again, and reports it
-                self._take(self._find_route(self))
-
-    def _take(self, route: CallRoute | None) -> None:
-        self.route = route or self.route
-        self._look_at = (
-            NEVER if route else asyncio.get_running_loop().time() + LOOK_SECONDS
-        )
+                self._take_route(self._find_route(self))
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
@@ -477,8 +493,8 @@ class Caller:
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        waits = (self.route.describe(), self.sender.admission.describe(now))
-        return "; ".join(filter(None, waits))
+        reasons = [self.route.describe(), self.sender.admission.describe(now)]
+        return "; ".join(reason for reason in reasons if reason)
 
     async def close(self) -> None:
         """Return once all that was paid for is kept; the ledger stays open."""
@@ -490,27 +506,18 @@ class Caller:
         return partial(self._reply, meter)
 
     async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
+        """Return the reply to a request, and count it for the item that asked.
+
+        Raises CallError if there is none, and LedgerError if it cannot be kept.
+        """
         key = fresh_key(request_key(model.identity, request), self._settings.fresh)
         meter.waiting += 1
-        sent = 0
         try:
-            if (kept := await self.ledger.find(key)) is not None:
-                reply = kept
-            elif self._settings.replay or meter.kept_only:
-                meter.missed, kind = True, "not_in_ledger"
-                raise CallError(
-                    kind, f"{model.spec}: this request is not in the ledger (--replay)"
-                )
-            elif (task := self._under_way.get(key)) is not None:
-                reply, _ = await asyncio.shield(task)
-            else:
-                task = asyncio.create_task(self._fetch(model, request, key, meter))
-                self._under_way[key] = task
-                task.add_done_callback(lambda _: self._under_way.pop(key, None))
-                reply, sent = await task
-        except CallError as error:
-            if not isinstance(error, StoppedError):
-                meter.note(key, model, request)
+            reply, sent = await self._find_or_ask(meter, model, request, key)
+        except StoppedError:  # it was not asked
+            raise
+        except CallError:
+            meter.note(key, model, request)
             raise
         finally:
             meter.waiting -= 1
@@ -520,36 +527,78 @@ class Caller:
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 
-    async def _fetch(
-        self, model: Model, request: Request, key: str, meter: Meter
+    async def _find_or_ask(
+        self, meter: Meter, model: Model, request: Request, key: str
     ) -> tuple[Reply, int]:
-        """Return a reply with the number of requests sent for it."""
-        keeps, fresh = self._settings.transcripts, self._settings.fresh
-        documents = documents_of(model, request, key, fresh) if keeps else ()
+        """Return the reply, out of the ledger if it is there, and how many requests were sent."""
+        kept = await self.ledger.find(key)
+        if kept is not None:
+            return kept, 0
+        if self._settings.replay or meter.kept_only:
+            meter.missed = True
+            message = f"{model.spec}: this request is not in the ledger (--replay)"
+            raise CallError("not_in_ledger", message)
+        # No await from here to the entry in ``_under_way``: two items would send it twice.
+        others_task = self._under_way.get(key)
+        if others_task is not None:
+            # Shielded: this item may be cancelled, and the other one not.
+            reply, _ = await asyncio.shield(others_task)
+            return reply, 0
+        task = asyncio.create_task(self._ask(meter, model, request, key))
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        return await task
+
+    async def _ask(
+        self, meter: Meter, model: Model, request: Request, key: str
+    ) -> tuple[Reply, int]:
+        """Ask by the route, or else directly; return the reply with the number of requests sent."""
+        documents: tuple[Document, ...] = ()
+        if self._settings.transcripts:
+            documents = documents_of(model, request, key, self._settings.fresh)
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
-            now = asyncio.get_running_loop().time()
-            if self._find_route is not None and now >= self._look_at:
-                self._look_at = now + LOOK_SECONDS  # another run may have begun one
-                self._take(await asyncio.to_thread(self._find_route, self))
-            found = await self.route.reply(
-                model, request, row, urgent=bool(meter.models)
-            )
-            if found is not None:
-                return found, 1
-            async with AsyncExitStack() as stack:
-                claim = self.ledger.claim(key, model.limits.item_deadline)
-                kept = await self.sender.before_the_end(
-                    stack.enter_async_context(claim)
-                )
-                if kept is not None:  # another run asked it meanwhile
-                    return kept, 0
-                reply = await self.sender.send(model, request, meter.clock)
-                await self.ledger.put(row(reply=reply))
+            await self._look_for_route()
+            # An item that has a reply goes on before others begin.
+            urgent = bool(meter.models)
+            reply = await self.route.reply(model, request, row, urgent=urgent)
+            if reply is not None:
                 return reply, 1
+            return await self._ask_directly(meter, model, request, row)
         except StoppedError:
             raise
         except CallError:
             for document in documents:  # a request without a reply is shown as well
                 await self.ledger.keep(*document)
             raise
+
+    async def _ask_directly(
+        self, meter: Meter, model: Model, request: Request, row: partial[PaidReply]
+    ) -> tuple[Reply, int]:
+        """Send a request unless another run does; keep the reply before it is returned."""
+        key: str = row.keywords["key"]
+        async with AsyncExitStack() as stack:
+            claim = self.ledger.claim(key, model.limits.item_deadline)
+            claiming = stack.enter_async_context(claim)
+            kept = await self.sender.before_the_end(claiming)
+            if kept is not None:  # another run asked it meanwhile
+                return kept, 0
+            reply = await self.sender.send(model, request, meter.clock)
+            await self.ledger.put(row(reply=reply))
+            return reply, 1
+
+    async def _look_for_route(self) -> None:
+        """Look whether another run has begun batches on this ledger, every few seconds."""
+        now = asyncio.get_running_loop().time()
+        if self._find_route is None or now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS  # before the wait: one call looks for all
+        self._take_route(await asyncio.to_thread(self._find_route, self))
+
+    def _take_route(self, route: CallRoute | None) -> None:
+        """Use a route from now on; None if there is none yet."""
+        if route is None:
+            self._look_at = asyncio.get_running_loop().time() + LOOK_SECONDS
+        else:
+            self.route = route
+            self._look_at = NEVER

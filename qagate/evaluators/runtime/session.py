@@ -1,4 +1,9 @@
-"""Models with their prices, limits and ledger, and calls made outside a pytest run."""
+"""Some models with their prices, limits and ledger, and calls to them outside a pytest run.
+
+A CallSession is what a pytest run and every command that asks models have in common. A
+command makes its calls with ``CallSession.run`` and ``ask_each``; code that has no event
+loop of its own, or another one, with a CallThread.
+"""
 
 import asyncio
 import tempfile
@@ -8,7 +13,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,13 +29,16 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.models.spec import Spec
-from qagate.evaluators.runtime.budget import Budget, cost_of, pricing_of
+from qagate.evaluators.runtime.budget import Budget, Pricing, cost_of, pricing_of
 from qagate.evaluators.runtime.caller import Caller, CallRoute, CallSettings, Meter
 
 T = TypeVar("T")
 
-GRACE_SECONDS = 3.0  # calls in flight when the user stops a command may still arrive
+GRACE_SECONDS = 3.0
+"""For so long calls in flight may still arrive when the user stops a command."""
+
 CLOSING_SECONDS = 5.0
+"""For so long the end of a CallThread is waited for."""
 
 
 class CallSession:
@@ -50,29 +58,17 @@ class CallSession:
         today = datetime.now(UTC).date()
         self.models = models
         self.settings = settings
-        self.pricing = {text: pricing_of(spec, today) for text, spec in specs.items()}
-        self._budget = None
+        self.pricing = {name: pricing_of(spec, today) for name, spec in specs.items()}
+        self._budget: Budget | None = None
         if settings.max_cost is not None:
-            if unknown := [
-                text for text, price in self.pricing.items() if price is None
-            ]:
-                raise UsageError(
-                    f"{option}: no price is known for {', '.join(unknown)}, so that no limit could "
-                    "be kept; give prices: {input: , output: } in a models file (--models FILE) "
-                    "and name that entry"
-                )
-            known = {
-                text: (specs[text], price)
-                for text, price in self.pricing.items()
-                if price
-            }
-            self._budget = Budget(settings.max_cost, known)
+            self._budget = _budget(settings.max_cost, specs, self.pricing, option)
         self._find_route = find_route
         self._began = time.monotonic()
 
     def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
-        """Return a caller for the models, with this ledger."""
-        settings = settings or self.settings
+        """Return a caller for the models, with this ledger and the session's settings or others."""
+        if settings is None:
+            settings = self.settings
         price = partial(cost_of, self.pricing)
         if self._budget is not None and settings.run and not settings.replay:
             with suppress(LedgerError):  # the first call reports it
@@ -84,20 +80,23 @@ class CallSession:
 
         All such runs share deadline and budget. Without a model the user's ledger is not opened.
         """
-        settings = self.settings
         with ExitStack() as stack:
-            place, read_only = settings.ledger, settings.replay
+            place = self.settings.ledger
+            read_only = self.settings.replay
             if not self.models:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
-                place, read_only = Path(folder, "ledger"), False
+                place = Path(folder, "ledger")
+                read_only = False
             ledger = stack.enter_context(Ledger(place, read_only=read_only))
             return asyncio.run(self._work(work, ledger))
 
     async def _work(self, work: Callable[[Caller], Awaitable[T]], ledger: Ledger) -> T:
+        """Do work with a caller of its own, in the time that the session has left."""
         settings = self.settings
         if settings.deadline is not None:
-            left = max(0.0, settings.deadline - (time.monotonic() - self._began))
-            settings = replace(settings, deadline=left)
+            seconds_used = time.monotonic() - self._began
+            seconds_left = max(0.0, settings.deadline - seconds_used)
+            settings = replace(settings, deadline=seconds_left)
         caller = self.caller(ledger, settings)
         caller.open()
         caller.sender.begin()
@@ -109,15 +108,40 @@ class CallSession:
                 await model.close()
 
 
+def _budget(
+    limit: float,
+    specs: Mapping[str, Spec],
+    pricing: Mapping[str, Pricing | None],
+    option: str,
+) -> Budget:
+    """Return the budget of a session. Raises UsageError if a model's price is unknown."""
+    priced: dict[str, tuple[Spec, Pricing]] = {}
+    unpriced: list[str] = []
+    for name, spec in specs.items():
+        price = pricing[name]
+        if price is None:
+            unpriced.append(name)
+        else:
+            priced[name] = (spec, price)
+    if unpriced:
+        raise UsageError(
+            f"{option}: no price is known for {', '.join(unpriced)}, so that no limit could "
+            "be kept; give prices: {input: , output: } in a models file (--models FILE) "
+            "and name that entry"
+        )
+    return Budget(limit, priced)
+
+
 async def ask_each(
     caller: Caller,
     jobs: Sequence[Callable[[Ask], Awaitable[T]]],
-    ended: Callable[[Usage], None],
+    note_usage: Callable[[Usage], None],
 ) -> list[T | CallError]:
-    """Return each job's result, or the CallError that ended it, in order; ``ended`` gets its usage.
+    """Return each job's result, or the CallError that ended it, in order.
 
-    A result must follow from the replies alone. If cancelled, it sends nothing more and waits a
-    moment for the calls in flight: they are paid for and belong in the ledger.
+    ``note_usage`` is given what a job took as soon as it has ended. A result must follow from
+    the replies alone. If cancelled, it sends nothing more and waits a moment for the calls in
+    flight: they are paid for and belong in the ledger.
     """
 
     async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
@@ -127,14 +151,13 @@ async def ask_each(
         except CallError as error:
             return error
         finally:
-            ended(meter.usage)
+            note_usage(meter.usage)
 
     tasks = [asyncio.create_task(outcome(job)) for job in jobs]
     try:
         if tasks:
-            await asyncio.wait(
-                tasks
-            )  # which, unlike gather, leaves them alone when cancelled
+            # Unlike gather it leaves the tasks alone when it is cancelled.
+            await asyncio.wait(tasks)
     except asyncio.CancelledError:
         caller.sender.halt(StoppedError("stopped", "stopped before this was asked"))
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)
@@ -145,31 +168,36 @@ async def ask_each(
     return [task.result() for task in tasks]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    """A session at work in its thread."""
+
+    loop: asyncio.AbstractEventLoop
+    closing: asyncio.Event
+    """Set in that loop, it ends the thread."""
+    caller: Caller
+
+
 class CallThread:
     """Makes a session's calls in a thread of its own, with or without an event loop of its caller.
 
-    The first call starts it, also after ``close``.
+    The first call starts it, also after ``close``. Where nobody closes it, it ends with this
+    object.
     """
 
     def __init__(self, session: CallSession) -> None:
-        self._session, self._lock = session, threading.Lock()
-        self._opened: tuple[asyncio.AbstractEventLoop, Caller] | None = None
+        self._session = session
+        self._lock = threading.Lock()
+        self._opened: _Opened | None = None
         self._end: Callable[[], object] = lambda: None
 
     def submit(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
         """Return the future result of this work. Raises UsageError if no ledger can be opened."""
         with self._lock:
             if self._opened is None:
-                opened: Future[_Opened] = Future()
-                thread = threading.Thread(
-                    target=_serve, args=(self._session, opened), daemon=True
-                )
-                thread.start()
-                loop, closing, caller = opened.result()
-                self._end = weakref.finalize(self, _end, thread, loop, closing)
-                self._opened = loop, caller
-            loop, caller = self._opened
-            return asyncio.run_coroutine_threadsafe(work(caller), loop)
+                self._opened = self._start()
+            caller = self._opened.caller
+            return asyncio.run_coroutine_threadsafe(work(caller), self._opened.loop)
 
     def close(self) -> None:
         """Close the connections and end the thread; calls in flight are given up."""
@@ -177,14 +205,26 @@ class CallThread:
             self._end()
             self._opened = None
 
+    def _start(self) -> _Opened:
+        """Start the thread; return what it opened, or raise what kept it from that."""
+        opening: Future[_Opened] = Future()
+        # It must not hold this object: it ends once nobody else does.
+        thread = threading.Thread(
+            target=_serve, args=(self._session, opening), daemon=True
+        )
+        thread.start()
+        opened = opening.result()
+        self._end = weakref.finalize(self, _end, thread, opened)
+        return opened
 
-_Opened = tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]
 
+def _serve(session: CallSession, opening: Future[_Opened]) -> None:
+    """Keep a session open until it is told to close, in the thread of a CallThread."""
 
-def _serve(session: CallSession, opened: Future[_Opened]) -> None:
     async def serve(caller: Caller) -> None:
+        loop = asyncio.get_running_loop()
         closing = asyncio.Event()
-        opened.set_result((asyncio.get_running_loop(), closing, caller))
+        opening.set_result(_Opened(loop=loop, closing=closing, caller=caller))
         await closing.wait()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
@@ -194,14 +234,13 @@ def _serve(session: CallSession, opened: Future[_Opened]) -> None:
     try:
         session.run(serve)
     except Exception as error:  # noqa: BLE001  # a ledger that cannot be opened, for instance
-        if not opened.done():
-            opened.set_exception(error)
+        if not opening.done():
+            opening.set_exception(error)
 
 
-def _end(
-    thread: threading.Thread, loop: asyncio.AbstractEventLoop, closing: asyncio.Event
-) -> None:
+def _end(thread: threading.Thread, opened: _Opened) -> None:
+    """End the thread of a CallThread, and wait for that a moment."""
     with suppress(RuntimeError):  # closed before
-        loop.call_soon_threadsafe(closing.set)
+        opened.loop.call_soon_threadsafe(opened.closing.set)
     if threading.current_thread() is not thread:
         thread.join(CLOSING_SECONDS)

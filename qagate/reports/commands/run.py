@@ -13,7 +13,7 @@ import pytest
 
 from qagate.bundled import bundled_dataset
 from qagate.evaluators.command_line import CommandParser
-from qagate.reports.doors import RUN_ELSEWHERE, load
+from qagate.reports.doors import RUN_ELSEWHERE, load_run_elsewhere
 
 BROUGHT = (
     "-p",
@@ -85,8 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     for word in arguments:
         option = word.partition("=")[0]
         if option in RUN_ELSEWHERE:
-            elsewhere_code: int = load(RUN_ELSEWHERE[option])(arguments)
-            return elsewhere_code
+            return load_run_elsewhere(option)(arguments)
     code = int(pytest.main([*BROUGHT, *_with_bundled(arguments)], [CommandName()]))
     if code == pytest.ExitCode.USAGE_ERROR and PLUGIN not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin

@@ -22,7 +22,7 @@ from qagate.door import is_declaration, wrong_kind
 from qagate.evaluators.core import RECORDED, UsageError, parse_judges
 from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.text import encodable, shown
-from qagate.reports.doors import FEATURES, load
+from qagate.reports.doors import FEATURES, load_feature
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.lost_output import LostOutput
@@ -103,9 +103,9 @@ def _load_features(config: pytest.Config) -> list[Feature]:
     """Return the features that the user asked for, registered with pytest."""
     features = []
     given = given_options(config.getoption)
-    for name, option in FEATURES.items():
+    for name in FEATURES:
         if name in given:
-            feature: Feature = load(option.target)()
+            feature = load_feature(name)
             config.pluginmanager.register(feature, f"qa-{name}")
             features.append(feature)
     return features

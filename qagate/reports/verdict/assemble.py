@@ -1,7 +1,7 @@
 """From the record of every item to the one Report: counted, compared, decided."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -19,7 +19,7 @@ from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
-from qagate.reports.doors import GATE_RULES, load
+from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import (
@@ -157,9 +157,6 @@ def count_run(
 
 Compared = Mapping[str, PairedSlice]
 """The slices of a run paired with those of an earlier one, by name."""
-
-GateRule = Callable[[CountedRun, Sequence[Compared]], Iterator[GateResult]]
-"""Yields how all gates with one kind of evidence end, against each earlier run."""
 
 
 def paired_slices(
@@ -411,7 +408,7 @@ def _rules_of_rooms(run: CountedRun) -> list[GateRule]:
     for slice_ in run.slices.values():
         evidences.update(threshold.evidence for threshold in slice_.thresholds)
     return [
-        load(target) for evidence, target in GATE_RULES.items() if evidence in evidences
+        load_gate_rule(evidence) for evidence in GATE_RULES if evidence in evidences
     ]
 
 

@@ -1,13 +1,13 @@
 """``qagate build``: its options, and the steps that make a BoolQ-type data set.
 
-The command itself begins in ``qagate/reports/extras/builder/command.py``, because ``evaluate``
+The command itself begins in the room ``builder`` of reports, because ``evaluate``
 reads recorded runs.
 """
 
 import math
 import re
 import sys
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,13 @@ from qagate.cases.extras.builder.freeze import FreezeStep
 from qagate.cases.extras.builder.generation import CheckStep, GenerateStep
 from qagate.cases.extras.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from qagate.cases.extras.builder.sampling import DUMPS, SampleStep
-from qagate.cases.extras.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
+from qagate.cases.extras.builder.steps import (
+    BY_PEOPLE,
+    Build,
+    BuildOptions,
+    BuildStep,
+    run_steps,
+)
 from qagate.cases.extras.builder.validation import (
     AcceptStep,
     ProbeStep,
@@ -70,13 +76,14 @@ example:
   qagate build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
 
 
-def chosen_recipe(options: Namespace) -> Recipe:
+def chosen_recipe(options: BuildOptions) -> Recipe:
     """Return the user's recipe, or the bundled one of a language. Raises UsageError.
 
     A dump of Wikipedia needs a package that is not always installed: that is said here, before
     anything is done.
     """
-    recipe = load_recipe(options.recipe or find_recipe(options.language))
+    path = options.recipe or find_recipe(options.language or "")
+    recipe = load_recipe(path)
     if options.step in (ALL, SampleStep.name):
         for group in recipe.sources:
             for path in group.files:
@@ -89,13 +96,12 @@ def chosen_recipe(options: Namespace) -> Recipe:
     return recipe
 
 
-def work_folder_of(options: Namespace, recipe: Recipe) -> Path:
+def work_folder_of(options: BuildOptions, recipe: Recipe) -> Path:
     """Return the folder with what was made so far."""
-    folder: Path | None = options.folder
-    return folder or Path(f".qa/build/{DATASET}-{recipe.language}")
+    return options.folder or Path(f".qa/build/{DATASET}-{recipe.language}")
 
 
-def make(options: Namespace, recipe: Recipe) -> int:
+def make(options: BuildOptions, recipe: Recipe) -> int:
     """Do the steps that are asked for and not done yet; print what there is, and return 0.
 
     Raises UsageError, BuildError.
@@ -130,9 +136,31 @@ def _lines(report: Values, folder: Path) -> Iterator[str]:
         )
 
 
-def read_options(argv: Sequence[str]) -> Namespace:
+def read_options(argv: Sequence[str]) -> BuildOptions:
     """Return the options of a command line. Raises UsageError for anything wrong."""
-    options = _parser().parse_intermixed_args(argv)
+    words = _parser().parse_intermixed_args(argv)
+    options = BuildOptions(
+        step=words.step,
+        files=words.files,
+        recipe=words.recipe,
+        language=words.language,
+        folder=words.folder,
+        generator=words.generator,
+        validator=words.validator,
+        reviewers=words.reviewers,
+        unreviewed=words.unreviewed,
+        to=words.to,
+        run=words.run,
+        ledger=words.ledger,
+        concurrency=words.concurrency,
+        rpm=words.rpm,
+        key_env=words.key_env,
+        models=words.models,
+        max_cost=words.max_cost,
+        deadline=words.deadline,
+        replay=words.replay,
+        leave_out_failed=words.leave_out_failed,
+    )
     if options.files and options.step != "accept":
         raise UsageError(
             f"build: {options.step} takes no files, got {options.files[0]}"

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from qagate.cases.config import NAME, load_dataset
 from qagate.cases.dataset import DATASET_FILE
@@ -102,10 +101,10 @@ def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> File
             "question_type": recipe.type_of(item.question),
             "split": item.split,
             "source": item.origin.group,
-            **{
-                key: getattr(item.origin, key)
-                for key in ("title", "url", "licence", "revision")
-            },
+            "title": item.origin.title,
+            "url": item.origin.url,
+            "licence": item.origin.licence,
+            "revision": item.origin.revision,
             "generator": public(item.generator.get("model")),
             "validator": public(item.validator.get("model")),
             "reviewers": len(verdicts_on(item)),
@@ -116,11 +115,11 @@ def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> File
             lines.setdefault(split, []).append(
                 f"{json.dumps(row, ensure_ascii=False)}\n"
             )
-    names = {split: f".{split}" * bool(split) for split in sorted(lines)}
-    return {
-        folder / f"{recipe.language}{names[one]}.jsonl": "".join(lines[one])
-        for one in names
-    }
+    files = {}
+    for split in sorted(lines):
+        name = f"{recipe.language}.{split}" if split else recipe.language
+        files[folder / f"{name}.jsonl"] = "".join(lines[split])
+    return files
 
 
 def missing_files(
@@ -179,24 +178,39 @@ def readme(folder: Path, text: str, language: str) -> Path:
 
 
 def datasheet(
-    items: Items, options: Mapping[str, Values], report: Values, **facts: Any
+    items: Items,
+    options: Mapping[str, Values],
+    report: Values,
+    *,
+    name: str,
+    language: str,
+    labels: Mapping[str, str],
+    agreement: Iterable[Agreement],
+    files: Mapping[str, str],
 ) -> str:
     """Return the datasheet as Markdown, from the ``options`` of each step and its report.
 
-    ``facts`` are name, language, labels, agreement, and the SHA-256 of each of its ``files``.
+    ``files`` has the SHA-256 of each data file by its name.
     """
     sample, probed = options.get("sample", {}), options.get("probe", {}).get("probe")
-    origins, models = [item.origin for item in items], list[Row]()
+    origins = [item.origin for item in items]
     balance = Counter((item.origin.group, item.split, item.answer) for item in items)
-    for step, role in (("generate", "generator"), ("validate", "validator")):
-        said: list[Values] = [getattr(item, role) for item in items]
-        returned = {public(one.get("returned") or one.get("model")) for one in said}
-        prompts = {f"{one.get('prompt')}" for one in said}
-        names = (", ".join(map(_code, sorted(some))) for some in (returned, prompts))
-        models.append((role, _code(public(options.get(step, {}).get(role))), *names))
+    generator = options.get("generate", {}).get("generator")
+    validator = options.get("validate", {}).get("validator")
+    models = [
+        _model_row("generator", generator, [item.generator for item in items]),
+        _model_row("validator", validator, [item.validator for item in items]),
+    ]
     return filled_template(
         TEMPLATES / "datasheet.md.j2",
-        facts={**facts, "report": report, "options": options},
+        facts={
+            "name": name,
+            "language": language,
+            "labels": labels,
+            "files": files,
+            "report": report,
+            "options": options,
+        },
         total=len(items),
         balance=balance,
         groups=sorted({key[:2] for key in balance}),
@@ -217,7 +231,22 @@ def datasheet(
         seen=sum(bool(item.review.get("said")) for item in items),
         turned=sum("answer_before" in item.review for item in items),
         reworded=sum("question_before" in item.review for item in items),
-        agreement=[_agreement(one) for one in facts["agreement"]],
+        agreement=[_agreement(group) for group in agreement],
+    )
+
+
+def _model_row(role: str, asked: str | None, accounts: Iterable[Values]) -> Row:
+    """Return a row of the table of models: as asked for, as returned, and the prompts."""
+    returned = set[str]()
+    prompts = set[str]()
+    for account in accounts:
+        returned.add(public(account.get("returned") or account.get("model")))
+        prompts.add(f"{account.get('prompt')}")
+    return (
+        role,
+        _code(public(asked)),
+        ", ".join(map(_code, sorted(returned))),
+        ", ".join(map(_code, sorted(prompts))),
     )
 
 
@@ -260,11 +289,11 @@ class FreezeStep(BuildStep):
 
     def settings(self) -> Values:
         """Return the seed, the splits and where the dataset goes."""
-        to, asks = self.build.setting("to", self.name), self.build.recipe.build
-        if not to:
+        destination, asks = self.build.destination(), self.build.recipe.build
+        if not destination:
             raise UsageError("build: say where the dataset goes: --to cases/NAME")
-        dataset_name(Path(to))
-        return {"to": to, "splits": dict(asks.splits), "seed": asks.seed}
+        dataset_name(Path(destination))
+        return {"to": destination, "splits": dict(asks.splits), "seed": asks.seed}
 
     def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
         """Return the final set's items. Raises UsageError over other data, BuildError if none."""

@@ -141,24 +141,29 @@ class Generator:
         listing = read_listing(reply, len(items), self.recipe.labels, texts)
         if isinstance(listing, Invalid):
             return [item.dropped(UNREAD, listing.reason) for item in items]
-        by = {
+        batch = tuple(item.id for item in items)
+        generator = {
             "model": self.model.spec,
             "returned": reply.model,
             "prompt": request.version,
+            "texts": len(items),
         }
-        batch = tuple(item.id for item in items)
-        shared: dict[str, Any] = {
-            "batch": batch,
-            "generator": {**by, "texts": len(items)},
-        }
-        return [
-            item.dropped(UNREAD, read.reason)
-            if isinstance(read, Invalid)
-            else replace(item, **read, **shared)
-            for item, read in zip(
-                items, (listing[at] for at in sorted(listing)), strict=True
+        results = []
+        for number, item in enumerate(items, start=1):
+            written = listing[number]
+            if isinstance(written, Invalid):
+                results.append(item.dropped(UNREAD, written.reason))
+                continue
+            results.append(
+                replace(
+                    item,
+                    question=written.question,
+                    answer=written.answer,
+                    batch=batch,
+                    generator=generator,
+                )
             )
-        ]
+        return results
 
     def request(self, items: Items, attempt: int) -> Request:
         """Return the request for these items, numbered from 1; a user's own template as it is."""
@@ -219,10 +224,19 @@ def _tool(labels: Mapping[str, str]) -> Tool:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenQuestion:
+    """What a model wrote about one text."""
+
+    question: str
+    answer: str
+    """YES or NO."""
+
+
 def read_listing(
     reply: Reply, count: int, labels: Mapping[str, str], texts: Sequence[str] = ()
-) -> Mapping[int, Values | Invalid] | Invalid:
-    """Return question and answer (YES or NO) that a reply gives for the numbers 1 to ``count``.
+) -> Mapping[int, WrittenQuestion | Invalid] | Invalid:
+    """Return what a reply gives for the numbers 1 to ``count``.
 
     The list is the field ``items`` of the forced call, or the one JSON list of the text; with
     ``texts`` its entries repeat these, not numbers. It is refused as a whole unless each number is
@@ -284,7 +298,7 @@ def numbered(
     return found
 
 
-def _written(entry: Values, meanings: Mapping[str, str]) -> Values | Invalid:
+def _written(entry: Values, meanings: Mapping[str, str]) -> WrittenQuestion | Invalid:
     question, answer = entry.get("question"), entry.get("answer")
     if not isinstance(question, str) or not question.strip() or not encodable(question):
         return Invalid("no question")
@@ -293,7 +307,7 @@ def _written(entry: Values, meanings: Mapping[str, str]) -> Values | Invalid:
     )
     if meaning is None:
         return Invalid(f"answer {answer!r:.40} is no label")
-    return {"question": " ".join(question.split()), "answer": meaning}
+    return WrittenQuestion(question=" ".join(question.split()), answer=meaning)
 
 
 class GenerateStep(BuildStep):

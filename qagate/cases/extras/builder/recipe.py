@@ -383,7 +383,7 @@ def _probe(part: Settings) -> _ClosedBookProbe:
     unknown, user = part.text("unknown"), part.text("user")
     for needed in ("{question}", unknown):
         if needed not in user:
-            raise part.problem(key="user", what=f"{needed} must stand in it")
+            raise part.problem(key="user", message=f"{needed} must stand in it")
     version = digest([unknown, user])
     return _ClosedBookProbe(prompt=user, unknown=unknown, version=version)
 

@@ -123,40 +123,64 @@ class TextSource:
             return self._dump(say)
         return self._folder() if self.path.is_dir() else self._table()
 
-    def _origin(self, licence: str = "", **values: str) -> Origin:
-        if not (licence := licence or self.group.licence):
-            advice = (
+    def _origin(
+        self,
+        *,
+        page: str,
+        title: str,
+        url: str = "",
+        licence: str = "",
+        revision: str = "",
+    ) -> Origin:
+        """Return where an article came from. Raises UsageError if nothing names a licence."""
+        licence = licence or self.group.licence
+        if not licence:
+            raise UsageError(
+                f"{self.path}: names no licence; "
                 f"say `licence` under the recipe's key 'sources: {self.group.name}'"
             )
-            raise UsageError(f"{self.path}: names no licence; {advice}")
         return Origin(
-            group=self.group.name, source=f"{self.path}", licence=licence, **values
+            group=self.group.name,
+            source=f"{self.path}",
+            page=page,
+            title=title,
+            url=url,
+            licence=licence,
+            revision=revision,
         )
 
     def _table(self) -> Iterator[Article]:
         table = read_table(self.path)
         columns = {
-            one: [*filter(table.names.get, names), ""][0]
-            for one, names in COLUMNS.items()
+            name: next((column for column in spellings if column in table.names), "")
+            for name, spellings in COLUMNS.items()
         }
-        if not (column := columns.pop("text")):
+        text_column = columns.pop("text")
+        if not text_column:
             wanted = ", ".join(COLUMNS["text"])
             near = hint("text", table.names.values())
             raise UsageError(
                 f"{self.path}: no column of text; name it one of {wanted} ({near})"
             )
         for record in table.records:
-            text = record.values.get(column)
+            text = record.values.get(text_column)
             if not isinstance(text, str):
-                raise table.problem(record, column, "text is needed")
-            found = {
-                name: str(record.values.get(one) or "") for name, one in columns.items()
+                raise table.problem(record, text_column, "text is needed")
+            texts = {
+                name: str(record.values.get(column) or "")
+                for name, column in columns.items()
             }
-            # An article without an id is identified by its content.
-            found["page"] = (
-                found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
+            page = texts["page"]
+            if not page:  # an article without an id is identified by its content
+                page = sha256("\x1f".join((texts["title"], text)))[:16]
+            origin = self._origin(
+                page=page,
+                title=texts["title"],
+                url=texts["url"],
+                licence=texts["licence"],
+                revision=texts["revision"],
             )
-            yield Article(origin=self._origin(**found), text=text)
+            yield Article(origin=origin, text=text)
 
     def _folder(self) -> Iterator[Article]:
         files = sorted(self.path.rglob("*.txt"))
@@ -360,8 +384,11 @@ def _item(article: Article, recipe: Recipe) -> DraftItem:
     faults = {text: language_fault(text, known, recipe.spelling) for text in cut}
     if fine := [text for text, fault in faults.items() if not fault]:
         return replace(item, paragraph=min(fine, key=partial(_rank, recipe)))
-    first, fault = next(iter(faults.items()), ("", None))
-    return item.dropped(*(fault or ("length", "no fitting paragraph")), paragraph=first)
+    if not faults:
+        return item.dropped("length", "no fitting paragraph")
+    first, fault = next(iter(faults.items()))
+    reason, detail = fault or ("length", "no fitting paragraph")
+    return replace(item, paragraph=first).dropped(reason, detail)
 
 
 class SampleStep(BuildStep):
@@ -381,16 +408,16 @@ class SampleStep(BuildStep):
                 f"build: {recipe.path}: say where texts come from: {example}"
             )
         if not self.build.folder.record(self.name):
-            for group, path in (
-                (one, path) for one in recipe.sources for path in one.files
-            ):
-                TextSource(group, path).check()
+            for group in recipe.sources:
+                for path in group.files:
+                    TextSource(group, path).check()
         return {
             "sources": {
-                one.name: [f"{path}" for path in one.files] for one in recipe.sources
+                group.name: [f"{path}" for path in group.files]
+                for group in recipe.sources
             },
-            "counts": {one.name: one.count for one in recipe.sources},
-            "licences": {one.name: one.licence for one in recipe.sources},
+            "counts": {group.name: group.count for group in recipe.sources},
+            "licences": {group.name: group.licence for group in recipe.sources},
             "oversample": recipe.build.oversample,
             "seed": recipe.build.seed,
             "recipe": recipe.sample_version,

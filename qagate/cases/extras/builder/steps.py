@@ -1,13 +1,13 @@
 """The steps from articles to a dataset: what a step is, its calls to models, and doing them all."""
 
 from abc import ABC, abstractmethod
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import dropwhile
-from typing import Any, ClassVar, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar
 
 from qagate.cases.extras.builder import work_folder
 from qagate.cases.extras.builder.recipe import Recipe
@@ -24,6 +24,7 @@ from qagate.cases.extras.builder.work_folder import (
 from qagate.evaluators.core import (
     Ask,
     CallError,
+    LedgerPlace,
     Model,
     RefusedError,
     Usage,
@@ -63,26 +64,75 @@ BY_PEOPLE = (
     "accept",
     "freeze",
 )  # steps that are done only if the user names them
+Role = Literal["generator", "validator"]
+"""A model's part in a build; its name is also the key of that model in a step's settings."""
 T = TypeVar("T")
 AskingJob = Callable[[Ask], Awaitable[T]]
 """One piece of work that asks; its result must follow from the replies alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """What the user said; what may also stand in the recipe is empty if it was not said here."""
+
+    step: str
+    files: Sequence[Path]
+    """What reviewers sent back."""
+    recipe: Path | None
+    language: str | None
+    folder: Path | None
+    generator: str | None
+    validator: str | None
+    reviewers: Sequence[str]
+    unreviewed: bool
+    """Ask nobody, or keep what too few people have seen."""
+    to: str | None
+    run: Sequence[tuple[str, Path]]
+    """Models that are compared: name and report folder."""
+    ledger: LedgerPlace
+    concurrency: int
+    rpm: int | None
+    key_env: Sequence[str]
+    models: Path | None
+    max_cost: float | None
+    """In USD."""
+    deadline: float | None
+    """In seconds."""
+    replay: bool
+    leave_out_failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
     """What every step of one command works with."""
 
-    options: Namespace
+    options: BuildOptions
     recipe: Recipe
     folder: WorkFolder
     say: Say
 
-    def setting(self, name: str, step: str) -> Any:
-        """Return a setting from the command line, else the recipe, else as ``step`` was done."""
-        given = getattr(self.options, name) or getattr(self.recipe.build, name)
-        return given or self.folder.options(step).get(name)
+    # Each of these is what the command line says, else the recipe, else what the step was
+    # done with; empty if none of them says anything.
 
-    def model(self, role: str, text: str) -> Spec:
+    def model_name(self, role: Role, step: str) -> str:
+        """Return the SPEC of the model that has a role in a step."""
+        if role == "generator":
+            given = self.options.generator or self.recipe.build.generator
+        else:
+            given = self.options.validator or self.recipe.build.validator
+        return str(given or self.folder.options(step).get(role) or "")
+
+    def reviewers(self) -> list[str]:
+        """Return the names of those who review."""
+        given = self.options.reviewers or self.recipe.build.reviewers
+        return list(given or self.folder.options("review").get("reviewers") or ())
+
+    def destination(self) -> str:
+        """Return the folder of the frozen dataset."""
+        given = self.options.to or self.recipe.build.to
+        return str(given or self.folder.options("freeze").get("to") or "")
+
+    def model(self, role: Role, text: str) -> Spec:
         """Return the model that a SPEC names. Raises UsageError that names its role."""
         try:
             return check_judge(parse(text, load_catalogue(own=self.options.models)))
@@ -131,17 +181,22 @@ class StepCalls:
 class ModelCalls:
     """The calls of one command, with one deadline and budget. Raises UsageError without a key."""
 
-    def __init__(self, options: Namespace, specs: Sequence[Spec], say: Say) -> None:
+    def __init__(self, options: BuildOptions, specs: Sequence[Spec], say: Say) -> None:
         self._say = say
         by_text = {spec.text: spec for spec in specs}
-        names = read_key_names(options.key_env)
+        key_names = read_key_names(options.key_env)
         models = {}
         for text, spec in by_text.items():
-            models[text] = connect(
-                spec, None if options.replay else require_key(spec, names)
-            )
-        asked = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay")
-        settings = CallSettings(**{name: getattr(options, name) for name in asked})
+            key = None if options.replay else require_key(spec, key_names)
+            models[text] = connect(spec, key)
+        settings = CallSettings(
+            ledger=options.ledger,
+            concurrency=options.concurrency,
+            rpm=options.rpm,
+            deadline=options.deadline,
+            max_cost=options.max_cost,
+            replay=options.replay,
+        )
         self._session = CallSession(models, by_text, settings)
 
     def run(
@@ -171,7 +226,7 @@ class BuildStep(ABC):
 
     name: ClassVar[str]
     help: ClassVar[str]
-    models: ClassVar[tuple[str, ...]] = ()
+    models: ClassVar[tuple[Role, ...]] = ()
     """Which of its settings are SPECs of models."""
     renewed: ClassVar[bool] = False
     """Asks no model, and is done again when its settings changed."""
@@ -198,21 +253,20 @@ class BuildStep(ABC):
     def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
         """Write the step's other files; every run does it again."""
 
-    def named(self, role: str, step: str = "") -> str:
+    def named(self, role: Role, step: str = "") -> str:
         """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
-        if text := self.build.setting(role, step or self.name):
-            return f"{text}"
-        what = (
-            "a model of another provider"
-            if role == "validator"
-            else "the model that writes"
-        )
-        what = f"name {what}: --{role} provider:NAME"
+        spec = self.build.model_name(role, step or self.name)
+        if spec:
+            return spec
+        needed = "the model that writes"
+        if role == "validator":
+            needed = "a model of another provider"
         raise UsageError(
-            f"build: {self.name}: {what}, or the recipe's key 'build: {role}'"
+            f"build: {self.name}: name {needed}: --{role} provider:NAME, "
+            f"or the recipe's key 'build: {role}'"
         )
 
-    def spec(self, role: str) -> Spec:
+    def spec(self, role: Role) -> Spec:
         """Return the model of a role."""
         return self.build.model(role, self.values[role])
 

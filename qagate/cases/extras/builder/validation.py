@@ -116,14 +116,14 @@ class Validator:
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
             grade, reply = await ask_until_read(self.model, request, ask, read)
         except JudgeError as error:
-            return item.dropped("unreadable", f"{error}", validator=said)
+            return replace(item, validator=said).dropped("unreadable", f"{error}")
         reason = read_reason(reply)
         said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
         opinions = [grade == core.CORRECT]
         if self.blind is not None:
             opinions.append(said["blind"] == item.answer)
         if not any(opinions):
-            return item.dropped(NOT_CONFIRMED, reason, validator=said)
+            return replace(item, validator=said).dropped(NOT_CONFIRMED, reason)
         return replace(
             item, validator=said if all(opinions) else {**said, CONTESTED: True}
         )
@@ -168,21 +168,25 @@ class ValidateStep(BuildStep):
     def settings(self) -> Values:
         """Return the validator, the form of its requests, and the versions of its prompts."""
         build, recipe = self.build, self.build.recipe
-        own, named = recipe.validation, self.named("validator")
-        validator, same_provider = (
-            build.model("validator", named),
-            recipe.build.same_provider,
-        )
-        if writer := build.setting("generator", "generate"):
+        named, same_provider = self.named("validator"), recipe.build.same_provider
+        validator = build.model("validator", named)
+        writer = build.model_name("generator", "generate")
+        if writer:
             generator = build.model("generator", writer)
             check_pair(generator, validator, same_provider=same_provider)
-        return {
+        if recipe.validation:
+            rubric_version = version_of(recipe.validation)
+        else:
+            rubric_version = self._rubric.version
+        settings = {
             "validator": named,
             "blind": recipe.build.blind,
             "same_provider": same_provider,
-            "rubric": version_of(own) if own else self._rubric.version,
-            **({"prompt": self._prompt.version} if recipe.build.blind else {}),
+            "rubric": rubric_version,
         }
+        if recipe.build.blind:
+            settings["prompt"] = self._prompt.version
+        return settings
 
     def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if the validator does not confirm them."""
@@ -220,9 +224,12 @@ class ProbeStep(BuildStep):
         if not recipe.probe:
             what = f"{recipe.path}: no key 'probe', the prompt of that step; add it"
             raise UsageError(f"{what}, or say `probe: false` under the key 'build'")
-        steps = zip(self.models, ("generate", "validate"), strict=True)
-        models = {role: self.named(role, step) for role, step in steps}
-        return {"probe": True, **models, "recipe": recipe.probe_version}
+        return {
+            "probe": True,
+            "generator": self.named("generator", "generate"),
+            "validator": self.named("validator", "validate"),
+            "recipe": recipe.probe_version,
+        }
 
     def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if both know them; the second gets what the first knew."""
@@ -349,8 +356,16 @@ def accepted(
 
 
 def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftItem:
-    keys = ("reviewer", "verdict", "edited", "comment")
-    said = [{key: getattr(one, key) for key in keys} for one in outcome.reviews]
+    said = []
+    for opinion in outcome.reviews:
+        said.append(
+            {
+                "reviewer": opinion.reviewer,
+                "verdict": opinion.verdict,
+                "edited": opinion.edited,
+                "comment": opinion.comment,
+            }
+        )
     item = replace(item, review={**item.review, "said": said})
     missing = len(reviewers_of(item)) - len(said)
     if missing > 0 and not unreviewed:
@@ -408,16 +423,13 @@ class ReviewStep(BuildStep):
             return build.folder.options(self.name)
         share = 0.0 if build.options.unreviewed else asks.share
         values = {
-            "reviewers": list(build.setting("reviewers", self.name) or ())
-            if share
-            else [],
+            "reviewers": build.reviewers() if share else [],
             "share": share,
             "overlap": asks.overlap,
             "seed": asks.seed,
         }
-        assigned(
-            (), values
-        )  # refuses reviewers who cannot do it, before anything is written
+        # Refuse reviewers who cannot do it, before anything is written.
+        assigned((), values)
         return values
 
     def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:

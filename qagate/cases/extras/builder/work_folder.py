@@ -91,9 +91,9 @@ class DraftItem:
     """Who was asked, and what they said."""
     split: str = ""
 
-    def dropped(self, reason: str, detail: str, **changes: Any) -> "DraftItem":
-        """Return the item as dropped for this reason, with the given changes."""
-        return replace(self, state="dropped", reason=reason, detail=detail, **changes)
+    def dropped(self, reason: str, detail: str) -> "DraftItem":
+        """Return the item as dropped for this reason."""
+        return replace(self, state="dropped", reason=reason, detail=detail)
 
     def pending(self, reason: str, detail: str) -> "DraftItem":
         """Return the item as waiting for another run."""

@@ -28,7 +28,7 @@ from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.extras.lexical.overlap import rate
 from qagate.evaluators.languages.detection import words
 from qagate.evaluators.output import plural
-from qagate.evaluators.reading import NUMBER, load_settings
+from qagate.evaluators.reading import NUMBER, Settings, load_settings
 from qagate.evaluators.replies.readers import Invalid, read_yes_no
 from qagate.evaluators.statistics.paired import smallest_n
 from qagate.evaluators.text import first_of, hint, shown
@@ -333,35 +333,6 @@ DATASET_CHECKS: Mapping[
 DATED_CHECKS = {"old-difficulty": old_difficulty}
 """What is checked there of the date in ``check: {difficulty_date: …}``."""
 
-GONE = (
-    *(
-        "near-duplicate",
-        "missing-field",
-        "aliases",
-        "look-alike",
-        "normal-form",
-        "spaces",
-    ),
-    *(
-        "quotes",
-        "alphabet",
-        "orthography",
-        "repeated-fact",
-        "function-word",
-        "coarse-gold",
-    ),
-    *(
-        "missing-source",
-        "stale",
-        "amended-act",
-        "question-type",
-        "label-source",
-        "raters",
-    ),
-    *("lone-label", "missing-fact", "breakdown"),
-)
-"""Checks of earlier versions, which a ``dataset.yaml`` may still waive."""
-
 
 @dataclass(slots=True)
 class CheckResult:
@@ -428,40 +399,52 @@ class CheckResult:
 
         ``checked`` are all that are checked: labelled answers are compared with their questions.
         """
-        own = load_settings(dataset.folder / DATASET_FILE).part("check")
-        own.check_keys(
-            ("waive", DIFFICULTY_DATE, labelled_sets.REQUIRES, "stale_after")
-        )  # the last is of earlier versions
-        waive = own.part("waive")
-        names = (*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *labelled_sets.CAVEATS)
-        waive.check_keys((*names, *GONE))
-        reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
+        settings = load_settings(dataset.folder / DATASET_FILE).part("check")
+        settings.check_keys(("waive", DIFFICULTY_DATE, labelled_sets.REQUIRES))
+        waive = settings.part("waive")
+        waive.check_keys(
+            (
+                *SLICE_CHECKS,
+                *DATASET_CHECKS,
+                *DATED_CHECKS,
+                *labelled_sets.CAVEATS,
+            )
+        )
+        reasons = {name: waive.text(name) for name in waive.values}
         before, self.findings = self.findings, set()
         subjects = self.add_slices(dataset.slices.values())
-        try:
-            text = own.text(DIFFICULTY_DATE)
-            measured = date.fromisoformat(text) if text else None
-        except ValueError:
-            what = f"want a date YYYY-MM-DD, got {shown(text)}"
-            raise own.problem(DIFFICULTY_DATE, what) from None
-        self.findings.update(findings(DATED_CHECKS, own.path, subjects, measured))
-        self.findings.update(findings(DATASET_CHECKS, own.path, dataset, subjects))
+        measured = _difficulty_date(settings)
+        file = settings.path
+        self.findings.update(findings(DATED_CHECKS, file, subjects, measured))
+        self.findings.update(findings(DATASET_CHECKS, file, dataset, subjects))
         if labelled_sets.measures_judges(dataset):
             asking = labelled_sets.asking_datasets(checked)
             required = None
-            if labelled_sets.REQUIRES in own.values:
-                part = own.part(labelled_sets.REQUIRES)
+            if labelled_sets.REQUIRES in settings.values:
+                part = settings.part(labelled_sets.REQUIRES)
                 known = [asker.name for asker in asking]
                 required = labelled_sets.read_requirements(part, known)
             self.add_labels(subjects.values(), asking, required)
         counts = Counter(finding.check for finding in self.findings)
-        self.findings = before | {
-            one for one in self.findings if one.check not in reasons
-        }
+        told = {finding for finding in self.findings if finding.check not in reasons}
+        self.findings = before | told
         for name, reason in reasons.items():
             self.waived.append(
                 f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}"
             )
+
+
+def _difficulty_date(settings: Settings) -> date | None:
+    """Return when the items were measured to be hard. Raises UsageError for no date."""
+    text = settings.text(DIFFICULTY_DATE)
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise settings.problem(
+            DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}"
+        ) from None
 
 
 def check_datasets(paths: Sequence[Path]) -> CheckResult:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
 import httpx2
 
@@ -17,7 +17,13 @@ from qagate.cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, re
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.models.spec import is_loopback, normalise_url
 from qagate.evaluators.output import PRIVATE_FOLDER, write_whole
-from qagate.evaluators.reading import ARCHIVES, load_yaml, problem, read_text
+from qagate.evaluators.reading import (
+    ARCHIVES,
+    Settings,
+    load_settings,
+    problem,
+    read_text,
+)
 from qagate.evaluators.text import listed, mask, one_line, shown, without_invisible
 
 BENCHMARKS = Path(__file__).with_name("benchmarks.yaml")
@@ -123,8 +129,23 @@ class Benchmark(PublicFile):
 
 def load_benchmarks() -> Mapping[str, Benchmark]:
     """Return the bundled benchmarks by name."""
-    entries = cast("Mapping[str, Mapping[str, Any]]", load_yaml(BENCHMARKS))
-    return {name: Benchmark(name=name, **entry) for name, entry in entries.items()}
+    entries = load_settings(BENCHMARKS)
+    return {name: _benchmark(name, entries.part(name)) for name in entries.values}
+
+
+def _benchmark(name: str, entry: Settings) -> Benchmark:
+    return Benchmark(
+        name=name,
+        url=entry.text("url"),
+        file=entry.text("file"),
+        licence=entry.text("licence"),
+        hint=entry.text("hint"),
+        columns=entry.words("columns"),
+        sha256=entry.text("sha256"),
+        dataset=entry.text("dataset"),
+        language=entry.text("language"),
+        run=entry.text("run"),
+    )
 
 
 def without_query(url: str) -> str:
@@ -227,8 +248,8 @@ class LabelledSet(PublicFile):
     """``WORST:BEST`` of ratings, empty for grades."""
     leave_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Rows with one of these values in a column are not used."""
-    literal_quotes: str = ""
-    """Not empty: a quote in the table is text, not the beginning of a cell."""
+    literal_quotes: bool = False
+    """A quote in the table is text, not the beginning of a cell."""
 
     def path(self, folder: Path = DATA_FOLDER) -> Path:
         """Return where the one form of this set is, next to its official files."""
@@ -241,31 +262,70 @@ LabelledRows = tuple[list[Mapping[str, object]], Mapping[str, int]]
 
 def load_labelled_sets() -> Mapping[str, LabelledSet]:
     """Return the bundled labelled sets by name."""
-    found = {}
-    for name, entry in cast(
-        "Mapping[str, dict[str, Any]]", load_yaml(LABELLED_SETS)
-    ).items():
-        golds = entry.pop("golds", None)
-        own = PublicFile(name=f"{name} golds", **golds) if golds else None
-        found[name] = LabelledSet(name=name, golds=own, **entry)
-    return found
+    entries = load_settings(LABELLED_SETS)
+    return {name: _labelled_set(name, entries.part(name)) for name in entries.values}
 
 
-def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
-    """Write a set's one form from its files, and return it. Raises UsageError, OSError."""
-
-    def read(path: Path, *, literal: bool = False) -> Table:
-        text, separator = read_text(path), "\t" if path.suffix == ".tsv" else ","
-        if path.suffix in (".json", ".jsonl"):
-            return read_json(path, text)
-        return read_csv(path, text, separator, literal=literal)
-
-    table = read(folder / one.file, literal=bool(one.literal_quotes))
-    found = labelled_rows(
-        one, table, read(folder / one.golds.file) if one.golds else None
+def _labelled_set(name: str, entry: Settings) -> LabelledSet:
+    answers = entry.part("answers")
+    leave_out = entry.part("leave_out")
+    return LabelledSet(
+        name=name,
+        url=entry.text("url"),
+        file=entry.text("file"),
+        licence=entry.text("licence"),
+        hint=entry.text("hint"),
+        columns=entry.words("columns"),
+        sha256=entry.text("sha256"),
+        citation=entry.text("citation"),
+        language=entry.text("language"),
+        question=entry.text("question"),
+        gold=entry.text("gold"),
+        golds=_golds_file(name, entry.part("golds")),
+        separator=entry.text("separator"),
+        answers={column: answers.text(column) for column in answers.values},
+        raters=entry.words("raters"),
+        scale=entry.text("scale"),
+        leave_out={column: leave_out.words(column) for column in leave_out.values},
+        literal_quotes=entry.flag("literal_quotes"),
     )
-    write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found[0]))
-    return found
+
+
+def _golds_file(name: str, entry: Settings) -> PublicFile | None:
+    """Return the file with a set's golds; None where they stand with the answers."""
+    if not entry.values:
+        return None
+    return PublicFile(
+        name=f"{name} golds",
+        url=entry.text("url"),
+        file=entry.text("file"),
+        licence=entry.text("licence"),
+        hint=entry.text("hint"),
+        columns=entry.words("columns"),
+        sha256=entry.text("sha256"),
+    )
+
+
+def bring_to_form(labelled_set: LabelledSet, folder: Path) -> LabelledRows:
+    """Write a set's one form from its files, and return it. Raises UsageError, OSError."""
+    table = _read_table(
+        folder / labelled_set.file, literal_quotes=labelled_set.literal_quotes
+    )
+    golds = None
+    if labelled_set.golds:
+        golds = _read_table(folder / labelled_set.golds.file)
+    rows, left_out = labelled_rows(labelled_set, table, golds)
+    lines = (f"{json.dumps(row)}\n".encode() for row in rows)
+    write_whole(labelled_set.path(folder), lines)
+    return rows, left_out
+
+
+def _read_table(path: Path, *, literal_quotes: bool = False) -> Table:
+    text = read_text(path)
+    if path.suffix in (".json", ".jsonl"):
+        return read_json(path, text)
+    separator = "\t" if path.suffix == ".tsv" else ","
+    return read_csv(path, text, separator, literal=literal_quotes)
 
 
 def labelled_rows(

@@ -22,8 +22,6 @@ ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
 T = TypeVar("T")
-_TYPED = ("item", "verdict", "edited", "comment", "reviewer")
-"""What people may have changed in a row, in the order in which it is checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,32 +143,49 @@ def read_rows(paths: Iterable[Path]) -> Iterator[Review]:
             )
             raise UsageError(f"{path}: {what}")
         for row in read(path):
-            said = {name: getattr(row, name).strip() for name in _TYPED}
-            if said["verdict"] or said["edited"] or said["comment"]:
-                yield replace(row, **said)
+            review = replace(
+                row,
+                item=row.item.strip(),
+                verdict=row.verdict.strip(),
+                edited=row.edited.strip(),
+                comment=row.comment.strip(),
+                reviewer=row.reviewer.strip(),
+            )
+            if review.verdict or review.edited or review.comment:
+                yield review
 
 
 def _from_csv(path: Path) -> Iterator[Review]:
     """Yield one row for each question that a line answers; the first has the line's comment."""
-    table, mark = read_csv(path, read_text(path)), RATE.strip()
-    rated = {
-        column: f"#{unguarded(name.removeprefix(mark).strip())}"
-        for column, name in table.names.items()
-        if name.startswith(mark)
-    }
-    asked = rated or {"verdict": ""}
-    for column in ("item", *asked, "edited", "comment", "reviewer"):
+    table = read_csv(path, read_text(path))
+    id_ending = {}  # by the column of each question
+    mark = RATE.strip()
+    for column, name in table.names.items():
+        if name.startswith(mark):
+            criterion = unguarded(name.removeprefix(mark).strip())
+            id_ending[column] = f"#{criterion}"
+    if not id_ending:
+        id_ending = {"verdict": ""}
+    for column in ("item", *id_ending, "edited", "comment", "reviewer"):
         if column not in table.names:
             what = f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
             raise UsageError(what)
     for record in table.records:
         cells = {name: unguarded(str(value)) for name, value in record.values.items()}
-        rest = {name: cells[name] for name in ("edited", "comment", "reviewer")}
-        rest["source"] = f"{path}:{record.line}: row {record.row}"
-        for column in [one for one in asked if cells[one].strip()] or [*asked][:1]:
-            item, name = cells["item"].strip() + asked[column], table.names[column]
-            yield Review(item=item, verdict=cells[column], column=name, **rest)
-            rest |= {"edited": "", "comment": ""}
+        answered = [column for column in id_ending if cells[column].strip()]
+        if not answered:
+            answered = list(id_ending)[:1]
+        for column in answered:
+            is_first = column == answered[0]
+            yield Review(
+                item=cells["item"].strip() + id_ending[column],
+                verdict=cells[column],
+                column=table.names[column],
+                edited=cells["edited"] if is_first else "",
+                comment=cells["comment"] if is_first else "",
+                reviewer=cells["reviewer"],
+                source=f"{path}:{record.line}: row {record.row}",
+            )
 
 
 class _Saved(TypedDict):
@@ -186,9 +201,13 @@ def _from_json(path: Path) -> Iterator[Review]:
         raise UsageError(
             f"{path}: {error}; give the file as the form saved it"
         ) from None
-    same = {"reviewer": saved["reviewer"], "sheet": saved["sheet"]}
     for number, row in enumerate(saved["rows"], 1):
-        yield replace(row, source=f"{path}: row {number}", **same)
+        yield replace(
+            row,
+            source=f"{path}: row {number}",
+            reviewer=saved["reviewer"],
+            sheet=saved["sheet"],
+        )
 
 
 def check_rows(
@@ -218,8 +237,15 @@ def check_rows(
 
 def _faults(row: Review, choices: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the columns of a row that cannot be taken, each with the reason."""
-    for column in _TYPED:
-        if not encodable(text := getattr(row, column)) or "\0" in text:
+    typed = {
+        "item": row.item,
+        "verdict": row.verdict,
+        "edited": row.edited,
+        "comment": row.comment,
+        "reviewer": row.reviewer,
+    }
+    for column, text in typed.items():
+        if not encodable(text) or "\0" in text:
             yield column, "holds half a character or a NUL; type it again"
     if not row.reviewer:
         yield "reviewer", "empty; who gave this verdict?"

@@ -243,12 +243,14 @@ def form_page(sheet: Sheet) -> str:
         },
         "items": [_screen(list(items), rubrics) for _, items in screens],
     }
-    own = {
-        "script": script,
-        "style": style,
-        "policy": output.content_policy(script, style),
-    }
-    return filled_template(FOLDER / "form.html.j2", html=True, data=data, **own)
+    return filled_template(
+        FOLDER / "form.html.j2",
+        html=True,
+        data=data,
+        script=script,
+        style=style,
+        policy=output.content_policy(script, style),
+    )
 
 
 def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from qagate.cases.tables import Table, TableRow, normal, read_table
 from qagate.evaluators.text import canonical, digest, shown
-from qagate.reports import doors
-from qagate.reports.doors import FOREIGN_RESULTS
+from qagate.reports.doors import FOREIGN_RESULTS, load_foreign_reader
 from qagate.reports.extras.decide import foreign
 from qagate.reports.extras.decide.foreign import (
     Choice,
@@ -79,7 +78,7 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
     if not files:
         raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
     forms = [(_forms(one), one) for one in map(foreign.document, files)]
-    for name, target in FOREIGN_RESULTS.items():
+    for name in FOREIGN_RESULTS:
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
             continue
@@ -87,7 +86,7 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
             raise problem(path, f"holds several results of {name}; name one file")
         _check_choice(path, name, choice)
         try:
-            run: foreign.ForeignRun = doors.load(target)(own, choice)
+            run = load_foreign_reader(name)(own, choice)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
             what = f"not as {name} writes it ({type(error).__name__}: {error})"
             raise problem(

@@ -1,1 +1,1 @@
-"""``qagate merge`` and ``qagate gate``: reports counted again from their records."""
+"""``qagate merge``: the runs of CI shards counted as one run."""

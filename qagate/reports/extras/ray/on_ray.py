@@ -32,7 +32,7 @@ from qagate.evaluators.models.spec import read_variable
 from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
-from qagate.reports.doors import COMMANDS, load
+from qagate.reports.doors import load_command
 from qagate.reports.plugin.option_values import read_whole
 from qagate.reports.plugin.options import RunOptions, read_words, shard_header
 from qagate.reports.plugin.run import QA_RUN, connect_models
@@ -157,8 +157,7 @@ def main(argv: Sequence[str]) -> int:
             ray.shutdown()
         if not reports:
             raise UsageError("--on ray: no shard has a report; see the lines above")
-        code: int = load(COMMANDS["merge"].target)([*reports, *to_merge])
-        return code
+        return load_command("merge")([*reports, *to_merge])
 
 
 def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:

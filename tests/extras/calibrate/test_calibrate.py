@@ -17,7 +17,7 @@ from qagate.command import main
 from qagate.evaluators.core import Case
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.kinds import NOT_CORRECT
-from qagate.reports.commands.calibrate import main as calibrate
+from qagate.reports.extras.calibrate.command import main as calibrate
 from tests.support.downloading import (
     BEM,
     EVOUNA,
@@ -254,7 +254,7 @@ def test_a_second_file_may_be_there_already(
     assert "3 answers to 2 questions; left out: 1 for no gold" in out
 
 
-ATTACKS = Path(__file__).parents[2] / "cases" / "attacks"
+ATTACKS = Path(__file__).parents[3] / "cases" / "attacks"
 OWN: str = kept(__file__, "own")
 SET: str = kept(__file__, "set")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from qagate.bundled import CASES
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import DATASET_FILE
-from qagate.cases.extras.download.public_files import load_labelled_sets
+from qagate.cases.doors import load_labelled_sets
 from qagate.cases.labels import BITS, LabelReading, is_number
 from qagate.cases.loading import find_columns, label_texts, language_of
 from qagate.cases.tables import read_table
