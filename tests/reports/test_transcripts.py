@@ -492,7 +492,7 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
             return iter(read)
 
     monkeypatch.setattr("qagate.reports.run.transcripts.Packer", Watched)
-    monkeypatch.setattr("qagate.reports.plugin.controller.MANY", 3)
+    monkeypatch.setattr("qagate.reports.plugin.controller.MIN_ITEMS_TO_PACK", 3)
     run(project, served)
     assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
     assert not capfd.readouterr().err
