@@ -9,6 +9,7 @@ from pathlib import Path
 from qagate.bundled import EVALUATORS
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.models import spec
+from qagate.evaluators.models.keys import VARIABLE
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.models.targets import (
     HTTP,
@@ -20,6 +21,7 @@ from qagate.evaluators.models.targets import (
     check_path,
     places,
 )
+from qagate.evaluators.models.urls import is_same_host, normalise_url
 from qagate.evaluators.reading import Map, Seq, Settings, load_settings
 from qagate.evaluators.text import hint
 
@@ -97,7 +99,7 @@ def _service(entry: Settings, name: str) -> Spec:
         KNOWN_HTTP, required=("provider", "url", "body", "answer", "version")
     )
     try:
-        url = spec.normalise_url(entry.text("url"))
+        url = normalise_url(entry.text("url"))
     except UsageError as error:
         raise entry.problem(key="url", message=str(error)) from None
     tokens = entry.part("tokens")
@@ -152,7 +154,7 @@ def _with_own_key(entry: Settings, model: Spec) -> Spec:
         **dict.fromkeys(model.headers.values(), "headers"),
     }
     for known in spec.PROVIDERS.values():
-        own = model.is_loopback or spec.is_same_host(model.base_url, known.base_url)
+        own = model.is_loopback or is_same_host(model.base_url, known.base_url)
         if known.api_key_env in named and not own:
             what = (
                 f"{known.api_key_env} goes to {known.base_url} only; name another variable here, "
@@ -164,7 +166,7 @@ def _with_own_key(entry: Settings, model: Spec) -> Spec:
 
 def _variable(entry: Settings, key: str) -> str:
     name = entry.values[key]
-    if not isinstance(name, str) or not spec.VARIABLE.fullmatch(name):
+    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
         what = "must be the name of an environment variable (what stands there is not shown)"
         raise entry.problem(key, what)
     return name

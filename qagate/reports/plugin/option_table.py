@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.models.spec import KEY_ENV, MODELS_FILE
+from qagate.evaluators.models.keys import KEY_ENV
+from qagate.evaluators.models.spec import MODELS_FILE
 from qagate.reports.doors import FEATURES
 
 

@@ -30,7 +30,8 @@ from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models import connect, load
 from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
-from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BATCH, BUDGET
 from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallRoute, CallSettings

@@ -28,7 +28,7 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import PostgresUrl, UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
-from qagate.evaluators.models.spec import read_variable
+from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
