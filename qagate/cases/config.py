@@ -408,17 +408,16 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
 def _read_dataset_gates(
     part: Settings, name: str, metrics: Mapping[str, Range]
 ) -> DatasetGates:
-    languages = {}
-    for key in part.values:
-        if key in DATASET_KEYS and key not in _GATES_FILE_KEYS:
+    keys = [key for key in part.values if key not in _GATES_FILE_KEYS]
+    for key in keys:
+        if key in DATASET_KEYS:
             raise part.problem(
                 key, f"not for a gates file; it belongs in the {DATASET_FILE} of {name}"
             )
-    for key in part.values:
-        if key not in _GATES_FILE_KEYS:
-            of_language = part.part(key)
-            ranges = _with_declared(metrics, of_language)
-            languages[key] = read_gates(of_language, ranges)
+    parts = {language: part.part(language) for language in keys}
+    languages = {}
+    for language, gates in parts.items():
+        languages[language] = read_gates(gates, _with_declared(metrics, gates))
     return DatasetGates(
         languages=languages,
         pooled=thresholds.read_pooled(part, _with_declared(metrics, part)),
