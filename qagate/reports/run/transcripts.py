@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qagate.evaluators.core import LedgerPlace, Reply, Request, UsageError
-from qagate.evaluators.ledger import Ledger, LedgerError
-from qagate.evaluators.output import plural, write_whole
-from qagate.evaluators.text import (
+from qagate.evaluators.kept_requests import (
     encode,
-    flat,
     fresh_key,
-    may_hold_key,
     request_key,
     texts_named,
     whole,
 )
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.output import plural, write_whole
+from qagate.evaluators.text import flat, may_hold_key
 from qagate.evaluators.user_code import OtherProcess
 from qagate.reports.run.clean import masked
 from qagate.reports.run.record import Record, in_order
