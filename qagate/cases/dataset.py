@@ -147,8 +147,8 @@ class SliceSample:
     """The items of a slice that ``--limit`` drew."""
 
     items: int
-    of: int | None
-    """How many the file has; None in old runs, which did not note it."""
+    of: int
+    """How many the file has."""
     seed: int
     pinned: bool = False
     """Whether the data set or the gates file names just this sample: only then may it decide."""
@@ -161,8 +161,7 @@ class SliceSample:
     @property
     def share(self) -> str:
         """How much it drew, for instance ``10 of 60``."""
-        whole = "?" if self.of is None else f"{self.of:,}"
-        return f"{self.items:,} of {whole}"
+        return f"{self.items:,} of {self.of:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

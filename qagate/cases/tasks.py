@@ -17,7 +17,7 @@ from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.judges.factory import JudgeFactory, Place
-from qagate.evaluators.judges.single import YesNoJudge
+from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json

@@ -29,7 +29,7 @@ from qagate.reports.run.baselines import BASELINES, check_name, find_run, promot
 from qagate.reports.run.record import Record
 from qagate.reports.run.report_folder import RUN_FILE, keep, previous
 from qagate.reports.run.run_json import load_report, load_run
-from qagate.reports.run.transcripts import calls_of, parts, title
+from qagate.reports.run.sent_calls import calls_of, parts, title
 from qagate.reports.verdict.rebuild import rebuilt, regated
 
 

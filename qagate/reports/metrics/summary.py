@@ -16,9 +16,10 @@ from qagate.evaluators.statistics import metrics
 from qagate.evaluators.statistics.betting import Bounds, Evidence
 from qagate.evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from qagate.evaluators.statistics.intervals import Array, Estimate
-from qagate.reports.run.evidence import ConfusionCell, usage_estimate
+from qagate.reports.run.evidence import ConfusionCell
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts, SliceSummary
+from qagate.reports.run.usage import usage_estimate
 
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
