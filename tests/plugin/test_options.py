@@ -16,7 +16,7 @@ from qagate.reports.commands.run import VALUED
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.options import NAMES, read_options, shares
-from qagate.reports.plugin.run import RunModels, connect_models
+from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.start import start_early
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of

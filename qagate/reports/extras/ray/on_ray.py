@@ -34,7 +34,8 @@ from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
 from qagate.reports.plugin.options import RunOptions, read_whole, read_words, shares
-from qagate.reports.plugin.run import QA_RUN, connect_models
+from qagate.reports.plugin.run import QA_RUN
+from qagate.reports.plugin.run_models import connect_models
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
