@@ -34,8 +34,6 @@ EXPECTED_FIELDS = (*RETRIEVAL_FIELDS, "expected_output")
 class DeepEvalMetric:
     """One of deepeval's own metrics."""
 
-    class_: str
-    """The name of its class in ``deepeval.metrics``."""
     fields: tuple[str, ...]
     """What it reads of an item."""
     calls: int
@@ -43,23 +41,15 @@ class DeepEvalMetric:
 
 
 DEEPEVAL_METRICS: Mapping[str, DeepEvalMetric] = {
-    "faithfulness": DeepEvalMetric(
-        "FaithfulnessMetric", (*ANSWER_FIELDS, "retrieval_context"), 3
-    ),
-    "answer_relevancy": DeepEvalMetric("AnswerRelevancyMetric", ANSWER_FIELDS, 2),
-    "contextual_precision": DeepEvalMetric(
-        "ContextualPrecisionMetric", EXPECTED_FIELDS, 1
-    ),
-    "contextual_recall": DeepEvalMetric("ContextualRecallMetric", EXPECTED_FIELDS, 1),
-    "contextual_relevancy": DeepEvalMetric(
-        "ContextualRelevancyMetric", RETRIEVAL_FIELDS, 1
-    ),
-    "hallucination": DeepEvalMetric(
-        "HallucinationMetric", (*ANSWER_FIELDS, "context"), 1
-    ),
-    "bias": DeepEvalMetric("BiasMetric", ANSWER_FIELDS, 2),
-    "toxicity": DeepEvalMetric("ToxicityMetric", ANSWER_FIELDS, 2),
-    "pii_leakage": DeepEvalMetric("PIILeakageMetric", ANSWER_FIELDS, 2),
+    "faithfulness": DeepEvalMetric((*ANSWER_FIELDS, "retrieval_context"), 3),
+    "answer_relevancy": DeepEvalMetric(ANSWER_FIELDS, 2),
+    "contextual_precision": DeepEvalMetric(EXPECTED_FIELDS, 1),
+    "contextual_recall": DeepEvalMetric(EXPECTED_FIELDS, 1),
+    "contextual_relevancy": DeepEvalMetric(RETRIEVAL_FIELDS, 1),
+    "hallucination": DeepEvalMetric((*ANSWER_FIELDS, "context"), 1),
+    "bias": DeepEvalMetric(ANSWER_FIELDS, 2),
+    "toxicity": DeepEvalMetric(ANSWER_FIELDS, 2),
+    "pii_leakage": DeepEvalMetric(ANSWER_FIELDS, 2),
 }
 """Metrics by the name that a data set gives them; for all of them 1 is best and 0 is worst."""
 

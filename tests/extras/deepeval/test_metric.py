@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
-import deepeval.metrics
 import pytest
 from deepeval.errors import MissingTestCaseParamsError
 from deepeval.metrics.utils import copy_metrics
@@ -26,6 +26,7 @@ from qagate.cases.dataset import Threshold
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
 from qagate.evaluators import core
 from qagate.evaluators.extras.deepeval.metric import (
+    CLASSES,
     QUIET,
     JudgeMetric,
     JudgeSession,
@@ -120,11 +121,15 @@ def measured(
     return asyncio.run(runner.measure(case, answer, complete)), model.requests
 
 
+def test_each_metric_that_can_be_named_has_its_class() -> None:
+    assert CLASSES.keys() == DEEPEVAL_METRICS.keys()
+
+
 @pytest.mark.parametrize("name", DEEPEVAL_METRICS)
 def test_every_metric_that_can_be_named_is_deepevals(name: str) -> None:
     """It exists, reads the fields that the table says, and takes as many calls."""
     known = DEEPEVAL_METRICS[name]
-    required = getattr(deepeval.metrics, known.class_)._required_params
+    required: Any = CLASSES[name]._required_params  # deepeval types it as a class
     assert sorted(param.value for param in required) == sorted(known.fields)
     score, requests = measured(MetricSpec(name=name))
     assert score == (1.0 if name == "contextual_precision" else 0.5)

@@ -8,7 +8,7 @@ import asyncio
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ from pydantic import BaseModel  # noqa: E402
 from qagate.evaluators import core  # noqa: E402
 from qagate.evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
 from qagate.evaluators.judges.single import ask_until_read  # noqa: E402
-from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec  # noqa: E402
+from qagate.evaluators.metric_specs import MetricSpec  # noqa: E402
 from qagate.evaluators.models.spec import require_key  # noqa: E402
 from qagate.evaluators.reading import parse_json  # noqa: E402
 from qagate.evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
@@ -44,6 +44,19 @@ from qagate.evaluators.text import mask, one_line, sendable  # noqa: E402
 
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 """The least random reply, with room for a list of statements."""
+CLASSES: Mapping[str, type[BaseMetric]] = {
+    "faithfulness": deepeval.metrics.FaithfulnessMetric,
+    "answer_relevancy": deepeval.metrics.AnswerRelevancyMetric,
+    "contextual_precision": deepeval.metrics.ContextualPrecisionMetric,
+    "contextual_recall": deepeval.metrics.ContextualRecallMetric,
+    "contextual_relevancy": deepeval.metrics.ContextualRelevancyMetric,
+    "hallucination": deepeval.metrics.HallucinationMetric,
+    "bias": deepeval.metrics.BiasMetric,
+    "toxicity": deepeval.metrics.ToxicityMetric,
+    "pii_leakage": deepeval.metrics.PIILeakageMetric,
+}
+"""The classes of the metrics that ``metric_specs.DEEPEVAL_METRICS`` lists."""
+
 FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 
@@ -171,10 +184,9 @@ def metric_runners_of(
 def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:
     """Return a metric of deepeval; it holds the state of one test case, so each case needs one."""
     if spec.is_deepevals:
-        class_ = getattr(deepeval.metrics, DEEPEVAL_METRICS[spec.name].class_)
+        make: Callable[..., BaseMetric] = CLASSES[spec.name]
         # A reason would cost a further call.
-        made: BaseMetric = class_(model=model, eval_mode="llm", include_reason=False)
-        return made
+        return make(model=model, eval_mode="llm", include_reason=False)
     return GEval(
         name=spec.name,
         criteria=spec.criteria or None,
