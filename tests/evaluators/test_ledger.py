@@ -241,33 +241,6 @@ def test_a_document_needs_the_ledgers_signature(
             assert ledger.documents("batch") == found
 
 
-def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
-    """Only read it has no documents and no imports, and stays as it is; a run adds the tables."""
-    fill(tmp_path / "l", 3)
-    for table in ("documents", "imported"):
-        change(tmp_path / "l", f"DROP TABLE {table}")
-    before = (tmp_path / "l").read_bytes()
-    with Ledger(tmp_path / "l", read_only=True) as ledger:
-        assert ledger.get(key_of(1)) == reply_of(1)
-        assert key_of(1) not in ledger.imported
-        assert (
-            ledger.documents("batch", ["k"]).get("k"),
-            ledger.documents("batch"),
-        ) == (None, {})
-    assert main(["ledger", "stats", "--ledger", str(tmp_path / "l")]) == 0
-    assert (
-        main(
-            ["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]
-        )
-        == 0
-    )
-    assert (tmp_path / "l").read_bytes() == before
-    with Ledger(tmp_path / "l") as ledger:
-        keep(ledger, "batch", k="text")
-        assert ledger.get(key_of(1)) == reply_of(1)
-        assert ledger.documents("batch", ["k"]).get("k") == "text"
-
-
 def test_documents_are_carried_with_all_rows(tmp_path: Path, capsys: Captured) -> None:
     """A whole export takes them along, a narrowed one does not; the first document stands."""
     one, two, file = tmp_path / "one", tmp_path / "two", tmp_path / "out.jsonl"
@@ -437,7 +410,7 @@ def test_a_ledger_that_is_being_mended_is_waited_for(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """Opening waits for whoever must be alone with the file, but not without end."""
-    monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_SECONDS", 0.1)
     Ledger(tmp_path / "l").close()
     locks = sqlite.open_locks(tmp_path / "l")
     assert sqlite.lock(locks, sqlite.IN_USE, "F_WRLCK")

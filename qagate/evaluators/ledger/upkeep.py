@@ -1,4 +1,9 @@
-"""What a ledger holds and cost; its rows as JSON lines, out and in, for CI; removing old rows."""
+"""What is done with a ledger beside runs: count it, carry it elsewhere, remove old rows.
+
+Rows travel as JSON lines, one a row: out by ``export_lines``, in by ``import_rows``, which
+takes only rows that verify. The same lines save replies that a ledger did not take
+(``save_unkept``) until the next run takes them in.
+"""
 
 import os
 import re
@@ -8,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from qagate.evaluators.core import LedgerPlace, PostgresUrl, Price, Usage, UsageError
@@ -21,9 +26,12 @@ from qagate.evaluators.reading import parse_json
 from qagate.evaluators.text import REQUEST, TEXT, canonical, one_line
 
 UNKEPT_FOLDER = Path(".qa")
-GROUP = 500  # lines of an import that are looked up and added at once
-_KEY = re.compile(r"[0-9a-f]{64}")
+"""In the working folder; holds replies that a ledger did not take."""
 
+GROUP = 500
+"""So many lines of an import are looked up and added at once."""
+
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 Where = tuple[str, Sequence[object]]
 """Which rows, as a condition for SQL and its values."""
@@ -34,31 +42,47 @@ def where(
     *, spec: str | None = None, since: float | None = None, before: float | None = None
 ) -> Where:
     """Select the rows of a model, from a time on, before a time, in seconds since 1970."""
-    tests = {"spec = ?": spec, "at >= ?": since, "at < ?": before}
-    given = {test: value for test, value in tests.items() if value is not None}
-    return (" AND ".join(given), tuple(given.values())) if given else ALL
+    conditions: list[str] = []
+    values: list[object] = []
+    if spec is not None:
+        conditions.append("spec = ?")
+        values.append(spec)
+    if since is not None:
+        conditions.append("at >= ?")
+        values.append(since)
+    if before is not None:
+        conditions.append("at < ?")
+        values.append(before)
+    if not conditions:
+        return ALL
+    return " AND ".join(conditions), tuple(values)
 
 
 def read_rows(store: Store, wanted: Where = ALL) -> Iterator[StoredRow]:
     """Yield the selected rows by key, damaged ones included."""
     condition, values = wanted
-    return map(
-        StoredRow._make,
-        store.stream(f"{Sql.ROWS} WHERE {condition} ORDER BY key", values),
-    )
+    query = f"{Sql.ROWS} WHERE {condition} ORDER BY key"
+    for row in store.stream(query, values):
+        yield StoredRow._make(row)
 
 
-ModelTotal = tuple[Usage, float, float]
-"""What the replies of one model took (``earlier``: their number), and when the first and last came,
-in seconds since 1970."""
+class ModelTotal(NamedTuple):
+    """What the replies of one model took, and when they came."""
+
+    usage: Usage
+    """``earlier`` is their number."""
+    first: float
+    """When the first came, in seconds since 1970."""
+    last: float
 
 
 def ledger_stats(
     store: Store, cost: Price
 ) -> tuple[dict[str, ModelTotal], Counter[str]]:
     """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
-    models: dict[str, ModelTotal] = {}
-    counts, signer = Counter[str](), rows.Signer()
+    totals: dict[str, ModelTotal] = {}
+    counts: Counter[str] = Counter()
+    signer = rows.Signer()
     for row in read_rows(store):
         reply = row.opened()
         if reply is None:
@@ -67,8 +91,7 @@ def ledger_stats(
         if not signer.accepts(row):
             counts["unsigned"] += 1
         paid = cost(row.spec, reply)
-        usage, first, last = models.get(row.spec, (Usage(), row.at, row.at))
-        usage += Usage(
+        usage = Usage(
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
             seconds=reply.seconds,
@@ -77,11 +100,16 @@ def ledger_stats(
             earlier=1,
             cache_read_tokens=reply.cache_read_tokens,
         )
-        models[row.spec] = usage, min(first, row.at), max(last, row.at)
+        before = totals.get(row.spec, ModelTotal(Usage(), row.at, row.at))
+        totals[row.spec] = ModelTotal(
+            usage=before.usage + usage,
+            first=min(before.first, row.at),
+            last=max(before.last, row.at),
+        )
     counts["aside"] = _row_count(store, "damaged")
     counts["imported"] = _row_count(store, "imported")
     counts["documents"] = _row_count(store, "documents")
-    return dict(sorted(models.items())), counts
+    return dict(sorted(totals.items())), counts
 
 
 def _row_count(store: Store, table: str) -> int:
@@ -90,46 +118,48 @@ def _row_count(store: Store, table: str) -> int:
 
 
 def export_lines(store: Store, wanted: Where, left_out: list[str]) -> Iterator[str]:
-    """Yield sound rows, if all are wanted documents too, as JSON lines; others to ``left_out``."""
+    """Yield the wanted rows that are sound as JSON lines; if all are wanted, documents too.
+
+    The keys of those that are not sound are added to ``left_out``.
+    """
     for row in read_rows(store, wanted):
         if row.opened() is not None:
             yield row.line
         else:
             left_out.append(str(row.key))
     if wanted == ALL:
-        for one in store.stream(
-            "SELECT kind, key, text FROM documents ORDER BY kind, key"
-        ):
-            yield StoredDocument._make(one).line
+        query = "SELECT kind, key, text FROM documents ORDER BY kind, key"
+        for document in store.stream(query):
+            yield StoredDocument._make(document).line
 
 
 def save_unkept(
     place: LedgerPlace, unkept: Sequence[StoredRow | StoredDocument]
 ) -> Path:
-    """Return the private file in the working folder to which these rows were saved, or OSError."""
-    name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
+    """Save rows to a private file in the working folder; return its path. Raises OSError."""
+    now = datetime.now(UTC)
+    path = UNKEPT_FOLDER / f"unkept-{now:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
     UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lines = (_first_line(place), *(row.line for row in unkept))
-    write_whole(UNKEPT_FOLDER / name, map(str.encode, lines))
-    return UNKEPT_FOLDER / name
+    lines = [_first_line(place), *(row.line for row in unkept)]
+    write_whole(path, (line.encode() for line in lines))
+    return path
 
 
 def _first_line(place: LedgerPlace) -> str:
-    shown = str(place if isinstance(place, PostgresUrl) else place.resolve())
-    return canonical({"ledger": shown}) + "\n"
+    """Return the line that says to which ledger a file of unkept rows belongs."""
+    if not isinstance(place, PostgresUrl):
+        place = place.resolve()
+    return canonical({"ledger": str(place)}) + "\n"
 
 
 def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
     """Take in what this ledger did not take in earlier runs of the working folder; yield notes."""
     for path in sorted(UNKEPT_FOLDER.glob("unkept-*.jsonl")):
         try:
-            if next(_read_lines(path), b"").decode() != _first_line(place):
+            first_line = next(_read_lines(path), b"").decode()
+            if first_line != _first_line(place):
                 continue
-            file = path.lstat()
-            others = is_foreign(file) or file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if not stat.S_ISREG(file.st_mode) or (
-                others and rows.VARIABLE not in os.environ
-            ):
+            if not _is_trusted(path):
                 yield f"{path} is not taken in: other users could have changed it"
                 continue
             new, _, refused = import_rows(store, path)
@@ -137,18 +167,39 @@ def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
                 path.unlink(missing_ok=True)
         except (OSError, rows.StoreError, UsageError, ValueError) as error:
             yield f"{path} is not taken in: {error}"
-        else:
-            bad = f"; {len(refused)} refused: {refused[0]}" if refused else ""
-            yield f"{plural(new, 'row')} taken in from {path}{bad}"
+            continue
+        note = f"{plural(new, 'row')} taken in from {path}"
+        if refused:
+            note += f"; {len(refused)} refused: {refused[0]}"
+        yield note
 
 
-def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
-    """Add what verifies in an exported file; what is there stays. Raises UsageError.
+def _is_trusted(path: Path) -> bool:
+    """Return whether no other user could have changed a file, or every row in it is signed."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if rows.VARIABLE in os.environ:
+        return True
+    others_may_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return not (is_foreign(status) or others_may_write)
 
-    Returns how many rows are new or known, and where bad lines are, with what is wrong.
-    """
+
+class Imported(NamedTuple):
+    """What became of the lines of an import."""
+
+    new: int
+    known: int
+    """Rows that were there already."""
+    refused: Sequence[str]
+    """Where each bad line is, and what is wrong."""
+
+
+def import_rows(store: Store, path: Path) -> Imported:
+    """Add what verifies in an exported file; what is there stays. Raises UsageError."""
     signer = rows.Signer()
-    new = known = 0
+    new = 0
+    known = 0
     refused: list[str] = []
     lines = enumerate(_read_lines(path), start=1)
     while group := list(islice(lines, GROUP)):
@@ -168,11 +219,7 @@ def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
                 known += 1
             else:
                 replies[row.key] = row
-        marks = ", ".join("?" * len(replies)) or "NULL"
-        keys_found = store.read(
-            f"SELECT key FROM calls WHERE key IN ({marks})", list(replies)
-        )
-        keys_before = {key for (key,) in keys_found}
+        keys_before = _keys_in(store, list(replies))
         added = [row for row in replies.values() if row.key not in keys_before]
         store.change(
             [
@@ -183,7 +230,14 @@ def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
         )
         new += len(added)
         known += len(keys_before)
-    return new, known, refused
+    return Imported(new=new, known=known, refused=refused)
+
+
+def _keys_in(store: Store, keys: Sequence[str]) -> set[str]:
+    """Return those of some keys under which a ledger has a reply."""
+    marks = ", ".join("?" * len(keys)) or "NULL"
+    found = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", keys)
+    return {key for (key,) in found}
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
@@ -197,25 +251,33 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
+    """Return the row or the document of a line. Raises ValueError if it does not verify."""
     try:
         values: Any = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
     fields = values.keys() if isinstance(values, dict) else set()
     if fields == set(StoredDocument._fields):
-        document = StoredDocument(
-            kind=values["kind"], key=values["key"], text=values["text"]
+        return _parse_document(values, signer)
+    if fields == set(StoredRow._fields):
+        return _parse_row(values, signer)
+    wanted = ", ".join(sorted(StoredRow._fields))
+    raise ValueError(f"not a row of a ledger; needed are {wanted}")
+
+
+def _parse_document(values: dict[str, Any], signer: rows.Signer) -> StoredDocument:
+    document = StoredDocument(
+        kind=values["kind"], key=values["key"], text=values["text"]
+    )
+    if document.opened(signer) is None:
+        raise ValueError(
+            "a document that is damaged, or was not written with this "
+            f"{rows.VARIABLE}; export again"
         )
-        if (
-            not all(isinstance(text, str) for text in document)
-            or document.opened(signer) is None
-        ):
-            why = f"was not written with this {rows.VARIABLE}; export again"
-            raise ValueError(f"a document that is damaged, or {why}")
-        return document
-    if fields != set(StoredRow._fields):
-        wanted = ", ".join(sorted(StoredRow._fields))
-        raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    return document
+
+
+def _parse_row(values: dict[str, Any], signer: rows.Signer) -> StoredRow:
     if values["schema"] != rows.SCHEMA:
         schema = one_line(str(values["schema"]), 20)
         raise ValueError(f"format {schema}, this version reads format {rows.SCHEMA}")
@@ -245,19 +307,36 @@ def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:
     query = (
         f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
     )
-    ((number, size),) = store.read(query, values)
-    if remove and number:
-        gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
-        requests = (
-            f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
-        )
-        imported = f"DELETE FROM imported WHERE {gone.format('imported')}"
-        rows_gone = f"DELETE FROM calls WHERE {condition}", [values]
-        store.change([rows_gone, (imported, [()]), (requests, [(REQUEST,)])])
-        sent = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
-        named = {key for (text,) in sent for key in _KEY.findall(text)}
-        texts = store.read("SELECT kind, key FROM documents WHERE kind = ?", (TEXT,))
-        left = [one for one in texts if one[1] not in named]
-        store.change([("DELETE FROM documents WHERE kind = ? AND key = ?", left)])
-        store.shrink()
-    return int(number), int(size)
+    ((count, size),) = store.read(query, values)
+    if remove and count:
+        _remove(store, wanted)
+    return int(count), int(size)
+
+
+def _remove(store: Store, wanted: Where) -> None:
+    """Remove rows, then the requests of rows that are gone, then texts that no request names."""
+    condition, values = wanted
+    store.change(
+        [
+            (f"DELETE FROM calls WHERE {condition}", [values]),
+            (
+                "DELETE FROM imported WHERE NOT EXISTS "
+                "(SELECT 1 FROM calls WHERE calls.key = imported.key)",
+                [()],
+            ),
+            (
+                "DELETE FROM documents WHERE kind = ? AND NOT EXISTS "
+                "(SELECT 1 FROM calls WHERE calls.key = documents.key)",
+                [(REQUEST,)],
+            ),
+        ]
+    )
+    named: set[str] = set()
+    for (text,) in store.stream(
+        "SELECT text FROM documents WHERE kind = ?", (REQUEST,)
+    ):
+        named.update(_KEY.findall(text))
+    texts = store.read("SELECT kind, key FROM documents WHERE kind = ?", (TEXT,))
+    unnamed = [(kind, key) for kind, key in texts if key not in named]
+    store.change([("DELETE FROM documents WHERE kind = ? AND key = ?", unnamed)])
+    store.shrink()
