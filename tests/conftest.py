@@ -41,7 +41,7 @@ def _no_keys_of_the_house() -> Iterator[None]:
     """Read no ``.env`` that happens to lie in the folder where the tests were started."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "qagate.evaluators.models.spec.ENV_FILE", Path(os.devnull) / ".env"
+            "qagate.evaluators.models.keys.ENV_FILE", Path(os.devnull) / ".env"
         )
         yield
 

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from qagate.evaluators.core import Case, Reply, ToolCall
-from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.judges.rubric_judge import judge_messages
 from qagate.evaluators.replies.readers import (
     Invalid,
     read_grade,

@@ -1,4 +1,10 @@
-"""What a data set declares and a run asks of it. A worker loads this: nothing here reads files."""
+"""The nouns of cases: what a data set declares, and what a run asks of it.
+
+A ``Dataset`` is one ``dataset.yaml``. It has a ``Slice`` for each language, with the data file,
+prompt, rubric and gates (``Threshold``) of that language. A ``Selection`` is what the user chose;
+from both comes the ``Plan``, a ``PlannedItem`` for each pytest case. ``config.py`` reads data sets,
+``plan.py`` makes the plan. Workers load this module too, so nothing here reads a file.
+"""
 
 import hashlib
 from collections import defaultdict
@@ -20,17 +26,17 @@ DATASET_FILE = "dataset.yaml"
 EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
-PROOF: Mapping[EvidenceRule, int] = {
+GUARANTEES: Mapping[EvidenceRule, int] = {
     "estimate": 0,
     "confident": 1,
     "sequential": 1,
     "audited": 2,
 }
-"""Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
-by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
-AUDIT_SHARE = (
-    0.25  # the probability that people look at a pair, unless a gate says otherwise
-)
+"""How much each evidence guarantees: 1 is a wrong PASS in at most 2.5 % of runs by a measured
+judge, 2 the same by people. ``corrected`` has no place among them: it may pass where the estimate
+does not, and the other way round."""
+AUDIT_SHARE = 0.25
+"""The probability that people look at a pair, unless a gate says otherwise."""
 MAX_SHARDS = 100_000
 
 
@@ -61,7 +67,8 @@ class Threshold:
     @property
     def of_usage(self) -> bool:
         """Whether it is about what answers took, in which no judge has a part."""
-        return (self.of if self.paired else self.measure) in USAGE
+        metric = self.of if self.paired else self.measure
+        return metric in USAGE
 
     @property
     def paired(self) -> bool:
@@ -70,21 +77,35 @@ class Threshold:
 
     def is_laxer(self, before: "Threshold") -> bool:
         """Return whether it guarantees less against a wrong PASS than the gate that it replaces."""
-        lower = before.min is not None and (self.min is None or self.min < before.min)
-        higher = before.max is not None and (self.max is None or self.max > before.max)
-        weaker = PROOF.get(self.evidence, -1) < PROOF.get(before.evidence, len(PROOF))
-        kinder = before.fail == "zero" != self.fail or self.relative != before.relative
-        if before.evidence == self.evidence:
-            weaker = self.share < before.share
-        return lower or higher or weaker or kinder
+        if before.min is not None and (self.min is None or self.min < before.min):
+            return True
+        if before.max is not None and (self.max is None or self.max > before.max):
+            return True
+        if before.fail == "zero" and self.fail != "zero":
+            return True
+        if self.relative != before.relative:
+            return True
+        return self._has_weaker_evidence(before)
+
+    def _has_weaker_evidence(self, before: "Threshold") -> bool:
+        if self.evidence == before.evidence:
+            return self.share < before.share
+        guarantee = GUARANTEES.get(self.evidence)
+        guarantee_before = GUARANTEES.get(before.evidence)
+        if guarantee is None or guarantee_before is None:
+            return True  # the two cannot be compared
+        return guarantee < guarantee_before
 
     @property
     def text(self) -> str:
         """The gate in words, for instance ``correct >= 0.35, confident``."""
-        usual = "confident" if self.paired else "estimate"
-        proof = "" if self.evidence == usual else self.evidence
-        how = "fail: zero" if self.fail == "zero" else ""
-        return ", ".join(filter(None, [f"{self.name} {self.bar}", proof, how]))
+        words = [f"{self.name} {self.bar}"]
+        usual_evidence = "confident" if self.paired else "estimate"
+        if self.evidence != usual_evidence:
+            words.append(self.evidence)
+        if self.fail == "zero":
+            words.append("fail: zero")
+        return ", ".join(words)
 
     @property
     def of_share(self) -> bool:
@@ -99,14 +120,18 @@ class Threshold:
     @property
     def bar(self) -> str:
         """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
-        parts = (("<=", self.max), (">=", self.min))
-        return " and ".join(
-            f"{sign} {self.amount(one)}" for sign, one in parts if one is not None
-        )
+        bounds = []
+        if self.max is not None:
+            bounds.append(f"<= {self.amount(self.max)}")
+        if self.min is not None:
+            bounds.append(f">= {self.amount(self.min)}")
+        return " and ".join(bounds)
 
     def amount(self, value: float) -> str:
         """Return a number of its unit in words, such as ``0.35`` or ``20%``."""
-        return f"{100 * value:g}%" if self.relative else f"{value:g}"
+        if self.relative:
+            return f"{100 * value:g}%"
+        return f"{value:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +147,8 @@ class SliceSample:
     """The items of a slice that ``--limit`` drew."""
 
     items: int
-    of: int | None
-    """How many the file has; None in old runs, which did not note it."""
+    of: int
+    """How many the file has."""
     seed: int
     pinned: bool = False
     """Whether the data set or the gates file names just this sample: only then may it decide."""
@@ -136,7 +161,7 @@ class SliceSample:
     @property
     def share(self) -> str:
         """How much it drew, for instance ``10 of 60``."""
-        return f"{self.items:,} of {'?' if self.of is None else format(self.of, ',')}"
+        return f"{self.items:,} of {self.of:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,19 +214,23 @@ class Slice:
     @property
     def labels(self) -> tuple[str, ...]:
         """The grades that a verdict may have here: the rubric's own, or the usual three."""
-        return self.rubric.labels if self.rubric else GRADES
+        if self.rubric is None:
+            return GRADES
+        return self.rubric.labels
 
     @property
     def rates(self) -> bool:
         """Whether its judge gives ratings."""
-        return self.kind.rated or (
-            self.rubric is not None and self.rubric.protocol == "rate"
-        )
+        if self.rubric is not None and self.rubric.protocol == "rate":
+            return True
+        return self.kind.rated
 
     @property
     def passing(self) -> tuple[str, ...]:
         """The grades of a right answer."""
-        return self.rubric.passing if self.rubric else (CORRECT,)
+        if self.rubric is None:
+            return (CORRECT,)
+        return self.rubric.passing
 
     def cluster_of(self, item: ItemView) -> Cluster:
         """Return what is equal for this item and all those that it is not independent of."""
@@ -248,19 +277,16 @@ class Shards:
     """The numbers of these parts, from 1."""
 
     def __post_init__(self) -> None:
-        if not (
-            1 <= self.of <= MAX_SHARDS and {*self.held} <= {*range(1, self.of + 1)}
-        ):
+        is_possible = 1 <= self.of <= MAX_SHARDS
+        if not is_possible or not all(1 <= part <= self.of for part in self.held):
             raise ValueError(f"shards {self.held[:3]} of {self.of} cannot be")
 
     def holds(self, case: Case) -> bool:
         """Return whether an item is in one of these parts."""
-        name = f"{case.dataset}:{case.language}:{case.id}".encode(
-            "utf-8", "surrogatepass"
-        )
-        return (
-            int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1 in self.held
-        )
+        name = f"{case.dataset}:{case.language}:{case.id}"
+        hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+        part = int.from_bytes(hashed[:8]) % self.of + 1
+        return part in self.held
 
     def share(self, limit: int) -> int:
         """Return this part's share of a limit, at least 1; all shares together are the limit."""
@@ -272,7 +298,8 @@ class Shards:
     @property
     def missing(self) -> tuple[int, ...]:
         """The parts that are not held."""
-        return tuple(sorted({*range(1, self.of + 1)}.difference(self.held)))
+        parts = range(1, self.of + 1)
+        return tuple(sorted(set(parts).difference(self.held)))
 
 
 def parse_shard(text: str) -> Shards | None:
@@ -281,8 +308,9 @@ def parse_shard(text: str) -> Shards | None:
     try:
         shards = Shards(of=int(of), held=(int(number),))
     except ValueError:
-        what = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
-        raise UsageError(what) from None
+        raise UsageError(
+            f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        ) from None
     return shards if shards.missing else None
 
 
@@ -324,10 +352,10 @@ class PlannedItem:
 
 def clusters_in(items: Iterable[tuple[Slice, ItemView]]) -> dict[str, set[Cluster]]:
     """Return the different clusters of a data set's items, by language."""
-    found: dict[str, set[Cluster]] = defaultdict(set)
+    clusters: dict[str, set[Cluster]] = defaultdict(set)
     for slice_, item in items:
-        found[slice_.language].add(slice_.cluster_of(item))
-    return found
+        clusters[slice_.language].add(slice_.cluster_of(item))
+    return clusters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,13 +372,18 @@ class Plan:
     shard: Shards | None = None
 
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
-        """Yield the items of a data set that become tests, each with all its repeats."""
-        seen: dict[str, set[str]] = defaultdict(set)
-        for item in (
-            one for one in self.items.values() if one.slice.dataset == dataset.name
-        ):
-            known = seen[item.slice.name]
-            if self.first is None or len(known) < self.first or item.case.id in known:
-                known.add(item.case.id)
-                if self.shard is None or self.shard.holds(item.case):
-                    yield item
+        """Yield the items of a data set that become tests, each with all its repeats.
+
+        They are the first ones of each slice, and of these the ones of the shard.
+        """
+        first_ids: dict[str, set[str]] = defaultdict(set)
+        for item in self.items.values():
+            if item.slice.dataset != dataset.name:
+                continue
+            ids = first_ids[item.slice.name]
+            is_repeat = item.case.id in ids
+            if self.first is not None and len(ids) >= self.first and not is_repeat:
+                continue
+            ids.add(item.case.id)
+            if self.shard is None or self.shard.holds(item.case):
+                yield item

@@ -1,9 +1,14 @@
-"""The plan of a run, from data sets and what the user selected, and what measures its judge."""
+"""The plan of a run: which items are asked, and which labelled items measure the judge.
+
+A plan is made in three steps. The data sets that were found are narrowed to what the user chose:
+languages, files, prompts, gates. Their files are read, and of each slice a sample is drawn if
+there is a ``--limit``. Each case becomes one planned item a repeat, under a key that is its pytest
+id. Everything that cannot work is refused here, before any call.
+"""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +22,7 @@ from qagate.cases.dataset import (
     Selection,
     Slice,
     SliceSample,
+    Threshold,
 )
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import Case, UsageError
@@ -34,40 +40,42 @@ def make_plan(
     files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()
 ) -> Plan:
     """Return the plan; ``labelled`` files only measure the judge. Raises UsageError."""
-    datasets = [load_dataset(path) for path in files]
-    selection = _checked(datasets, selection, labelled)
-    chosen = [_narrow(dataset, selection) for dataset in datasets]
-    there = {slice_.name for dataset in chosen for slice_ in dataset.slices.values()}
-    for name in map(":".join, selection.prompts):
-        if name not in there:
-            what = (
-                f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
-            )
-            raise UsageError(f"--prompt: {what}")
+    found = [load_dataset(path) for path in files]
+    _check_names_differ(found)
+    selection = _without_labelled(selection, found, labelled)
+    _check_datasets_exist(selection, found)
+    _check_languages_exist(selection, found)
+    datasets = [_narrow(dataset, selection) for dataset in found]
+    _check_prompts_are_used(selection, datasets)
     if selection.gates is not None:
-        chosen = [*load_gates(selection.gates).put_into(chosen, f"{selection.gates}")]
+        gates = load_gates(selection.gates)
+        datasets = list(gates.put_into(datasets, f"{selection.gates}"))
     if selection.baseline_required:
-        chosen = [replace(dataset, baseline_required=True) for dataset in chosen]
-    items, samples = dict[str, PlannedItem](), dict[str, SliceSample]()
-    for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
-        every = load_cases(slice_)
-        _check_gates(slice_, chosen, every, selection)
-        drawn = sample(every, selection.limit, selection.seed)
-        if (count := len(drawn)) < len(every):
-            samples[slice_.name] = SliceSample(
-                items=count, of=len(every), seed=selection.seed
-            )
-        for case, repeat in product(drawn, range(1, selection.repeats + 1)):
-            key = f"{slice_.dataset}-{slice_.language}-{case.id}"
-            if repeat > 1:
-                key = f"{key}~r{repeat}"
-            item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
-            if (other := items.setdefault(key, item)) is not item:
-                what = f"item {key!r} is also one of {other.slice.path}; rename an id"
-                raise UsageError(f"{slice_.path}: {what}")
+        datasets = [replace(dataset, baseline_required=True) for dataset in datasets]
+
+    items: dict[str, PlannedItem] = {}
+    samples: dict[str, SliceSample] = {}
+    for dataset in datasets:
+        for slice_ in dataset.slices.values():
+            cases = load_cases(slice_)
+            is_users_file = (slice_.dataset, slice_.language) in selection.items
+            gates_on_slice = (*slice_.thresholds, *dataset.pooled)
+            _check_gates(slice_, gates_on_slice, cases, is_users_file=is_users_file)
+            drawn = sample(cases, selection.limit, selection.seed)
+            if len(drawn) < len(cases):
+                samples[slice_.name] = SliceSample(
+                    items=len(drawn), of=len(cases), seed=selection.seed
+                )
+            for item in _planned(slice_, drawn, selection.repeats):
+                first = items.setdefault(item.key, item)
+                if first is not item:
+                    raise UsageError(
+                        f"{slice_.path}: item {item.key!r} is also one of "
+                        f"{first.slice.path}; rename an id"
+                    )
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
-        datasets=tuple(chosen),
+        datasets=tuple(datasets),
         items=items,
         hashes={name: file_hash(slice_.path) for name, slice_ in slices.items()},
         samples=samples,
@@ -76,101 +84,111 @@ def make_plan(
     )
 
 
-def _check_gates(
-    slice_: Slice,
-    datasets: Sequence[Dataset],
-    cases: Sequence[Case],
-    selection: Selection,
-) -> None:
-    """Raise UsageError for a gate on a metric that these items can never have."""
-    own = (slice_.dataset, slice_.language) in selection.items
-    labels = {
-        slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases
-    }
-    golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
-    blank = CountTable(
-        counts=cast(
-            "Any", None
-        ),  # not counted: numpy's threads would keep the engine from forking
-        golds=golds,
-        outcomes=outcomes,
-        scores=slice_.rubric.scores if slice_.rubric else {},
-        passing=slice_.passing,
-        attacks=slice_.attacks,
-    )
-    there, known = metrics_of(slice_.kind, blank), slice_.kind.ranges(slice_.labels)
-    pooled = (
-        gate for one in datasets if one.name == slice_.dataset for gate in one.pooled
-    )
-    for gate in (*slice_.thresholds, *pooled):
-        name = gate.of or gate.measure
-        if own and name.startswith(PREMISE):
-            continue
-        if name in known and name not in (*there, *USAGE, DROP, RISE):
-            rubric = slice_.rubric.name if slice_.rubric else "the judge"
-            why = f"{rubric} gives no scores; add `choice_scores: {{A: 1}}` to dataset.yaml"
-            why = why if name == "mean_score" else f"these items have {listed(there)}"
-            raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {why}")
+def _planned(
+    slice_: Slice, cases: Iterable[Case], repeats: int
+) -> Iterator[PlannedItem]:
+    """Yield each case as often as it is asked; a later repeat has its number in the key."""
+    for case in cases:
+        for repeat in range(1, repeats + 1):
+            key = f"{slice_.dataset}-{slice_.language}-{case.id}"
+            if repeat > 1:
+                key = f"{key}~r{repeat}"
+            yield PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
 
 
-def _checked(
-    datasets: Sequence[Dataset], selection: Selection, labelled: Iterable[Path]
+# What the user chose
+
+
+def _without_labelled(
+    selection: Selection, datasets: Sequence[Dataset], labelled: Iterable[Path]
 ) -> Selection:
-    """Return the selection without labels that only measure the judge. Raises UsageError."""
-    known = sorted(dataset.name for dataset in datasets)
-    files = (
-        *BUNDLED_LABELS.rglob(DATASET_FILE),
-        *(labelled if selection.items else ()),
-    )
-    labels = {path.parent.name for path in files}.difference(known)
-    items = {key: path for key, path in selection.items.items() if key[0] not in labels}
-    selection = replace(selection, items=items)
+    """Return the selection without files for labelled data sets that only measure the judge."""
+    if not selection.items:
+        return selection
+    names = {dataset.name for dataset in datasets}
+    only_labels = set()
+    for path in (*BUNDLED_LABELS.rglob(DATASET_FILE), *labelled):
+        if path.parent.name not in names:
+            only_labels.add(path.parent.name)
+    items = {}
+    for (name, language), path in selection.items.items():
+        if name not in only_labels:
+            items[name, language] = path
+    return replace(selection, items=items)
+
+
+def _check_names_differ(datasets: Sequence[Dataset]) -> None:
     folders = {dataset.name: dataset.folder for dataset in datasets}
     for dataset in datasets:
-        if folders[dataset.name] != dataset.folder:
-            both = f"{dataset.folder} and {folders[dataset.name]}"
+        other = folders[dataset.name]
+        if other != dataset.folder:
             raise UsageError(
-                f"two datasets are named {dataset.name!r}: {both}; rename one folder"
+                f"two datasets are named {dataset.name!r}: {dataset.folder} and {other}; "
+                "rename one folder"
             )
+
+
+def _check_datasets_exist(selection: Selection, datasets: Sequence[Dataset]) -> None:
+    """Raise UsageError for a file or prompt that is given to a data set that was not found."""
+    names = sorted(dataset.name for dataset in datasets)
     for name, _ in (*selection.items, *selection.prompts):
-        if name not in known:
-            what = f"dataset {name!r} is not among those found ({', '.join(known)})"
-            advice = "name a folder that holds it, for instance `pytest cases/`"
-            raise UsageError(f"{what}; {advice}")
+        if name not in names:
+            raise UsageError(
+                f"dataset {name!r} is not among those found ({', '.join(names)}); "
+                "name a folder that holds it, for instance `pytest cases/`"
+            )
+
+
+def _check_languages_exist(selection: Selection, datasets: Sequence[Dataset]) -> None:
+    """Raise UsageError for a language, or a split of one, that no data set has."""
     languages = {language for dataset in datasets for language in dataset.slices}
     languages.update(language for _, language in selection.items)
     for given in selection.languages:
         language, _, split = given.partition("/")
         if language not in languages:
-            there = ", ".join(sorted(languages))
             raise UsageError(
-                f"--languages: no dataset has {language!r}; there are {there}"
+                f"--languages: no dataset has {language!r}; "
+                f"there are {', '.join(sorted(languages))}"
             )
-        parts = [one.slices[language] for one in datasets if language in one.slices]
-        if split and not any(_split(one, split) for one in parts):
-            file = f"a file such as {language}.{split}.jsonl next to the dataset's own"
+        if split and not _has_split(datasets, language, split):
             raise UsageError(
-                f"--languages: no dataset has a split {given!r}; it is {file}"
+                f"--languages: no dataset has a split {given!r}; it is a file such as "
+                f"{language}.{split}.jsonl next to the dataset's own"
             )
-    return selection
+
+
+def _has_split(datasets: Iterable[Dataset], language: str, split: str) -> bool:
+    for dataset in datasets:
+        slice_ = dataset.slices.get(language)
+        if slice_ is not None and _split(slice_, split) is not None:
+            return True
+    return False
+
+
+def _check_prompts_are_used(selection: Selection, datasets: Sequence[Dataset]) -> None:
+    """Raise UsageError for a prompt to a slice that is not asked."""
+    names = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
+    for dataset_name, language in selection.prompts:
+        name = f"{dataset_name}:{language}"
+        if name not in names:
+            raise UsageError(
+                f"--prompt: {name} is not asked in this run; "
+                f"there are {', '.join(sorted(names))}"
+            )
 
 
 def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
-    own = {
-        code: path
-        for (name, code), path in selection.items.items()
-        if name == dataset.name
-    }
-    for language, path in own.items():
-        dataset = with_items(dataset, language, path)
-    keep = own if selection.items else dataset.slices
-    slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
+    """Return a data set with the slices, files and prompts that were chosen."""
+    files = {}
+    for (name, language), path in selection.items.items():
+        if name == dataset.name:
+            files[language] = path
+            dataset = with_items(dataset, language, path)
+    slices = dict(dataset.slices)
+    if selection.items:  # then nothing but these files is asked
+        slices = {code: slices[code] for code in slices if code in files}
     if selection.languages:
-        wanted = dict(given.partition("/")[::2] for given in selection.languages)
-        found = {
-            key: _split(slices[key], wanted[key]) for key in slices if key in wanted
-        }
-        slices = {key: one for key, one in found.items() if one}
+        slices = _in_languages(slices, selection.languages)
     for (name, language), path in selection.prompts.items():
         if name == dataset.name and language in slices:
             prompt = load_prompt(path, language)
@@ -178,33 +196,112 @@ def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
     return replace(dataset, slices=slices)
 
 
+def _in_languages(
+    slices: Mapping[str, Slice], languages: Iterable[str]
+) -> dict[str, Slice]:
+    """Return the slices in these languages, such as ``be``, or their splits, such as ``be/dev``."""
+    splits = {}
+    for given in languages:
+        language, _, split = given.partition("/")
+        splits[language] = split
+    chosen = {}
+    for language, slice_ in slices.items():
+        if language not in splits:
+            continue
+        part = _split(slice_, splits[language])
+        if part is not None:
+            chosen[language] = part
+    return chosen
+
+
 def _split(slice_: Slice, split: str) -> Slice | None:
-    """Return the slice with the file of a split, such as ``be.test.jsonl``; None without one."""
+    """Return the slice with the file of a split, such as ``be.test.jsonl``; None without one.
+
+    An empty split stands for the whole slice.
+    """
     if not split:
         return slice_
+    if not NAME.fullmatch(split):
+        return None
     path = slice_.path
-    part = (
-        path.with_name(f"{path.stem}.{split}{path.suffix}")
-        if NAME.fullmatch(split)
-        else None
+    part = path.with_name(f"{path.stem}.{split}{path.suffix}")
+    if not part.is_file():
+        return None
+    return replace(slice_, path=part)
+
+
+# Gates that can never be decided
+
+
+def _check_gates(
+    slice_: Slice,
+    gates: Iterable[Threshold],
+    cases: Sequence[Case],
+    *,
+    is_users_file: bool,
+) -> None:
+    """Raise UsageError for a gate on a metric that these items can never have.
+
+    A user's own file may well lack the questions without an answer that the data set's gates
+    are about.
+    """
+    declared = slice_.kind.ranges(slice_.labels)
+    possible = [*metrics_of(slice_.kind, _uncounted(slice_, cases))]
+    for gate in gates:
+        name = gate.of or gate.measure
+        if is_users_file and name.startswith(PREMISE):
+            continue
+        if name not in declared or name in (*possible, *USAGE, DROP, RISE):
+            continue
+        reason = f"these items have {listed(possible)}"
+        if name == "mean_score":
+            rubric = slice_.rubric.name if slice_.rubric else "the judge"
+            reason = (
+                f"{rubric} gives no scores; add `choice_scores: {{A: 1}}` "
+                "to dataset.yaml"
+            )
+        raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {reason}")
+
+
+def _uncounted(slice_: Slice, cases: Iterable[Case]) -> CountTable:
+    """Return the table of a slice's items before anything is counted.
+
+    It tells which metrics there can be. An empty array would need numpy, whose threads keep the
+    engine from forking.
+    """
+    labels = set()
+    for case in cases:
+        main_gold = case.golds[0] if case.golds else ""
+        labels.add(slice_.kind.gold_label(case.label, main_gold))
+    golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
+    return CountTable(
+        counts=cast("Any", None),
+        golds=golds,
+        outcomes=outcomes,
+        scores=slice_.rubric.scores if slice_.rubric else {},
+        passing=slice_.passing,
+        attacks=slice_.attacks,
     )
-    return replace(slice_, path=part) if part and part.is_file() else None
+
+
+# Samples
 
 
 def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
     """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
     if limit is None or limit >= len(cases):
         return list(cases)
-    chosen = {
-        case.id
-        for case in sorted(cases, key=lambda case: draw_order(case.id, seed))[:limit]
-    }
-    return [case for case in cases if case.id in chosen]
+    ranked = sorted(cases, key=lambda case: draw_order(case.id, seed))
+    drawn = {case.id for case in ranked[:limit]}
+    return [case for case in cases if case.id in drawn]
 
 
 def draw_order(id_: str, seed: int) -> bytes:
     """Return the hash by which ``sample`` draws: the lowest ones."""
     return hashlib.sha256(f"{seed}:{id_}".encode()).digest()
+
+
+# What measures the judge
 
 
 PREFIX = "calibration:"
@@ -227,14 +324,14 @@ class Labelled:
 
     def of(self, slices: Collection[str]) -> "Labelled":
         """Return the same with only those graders that are among these slices."""
-        return replace(
-            self, graders=tuple(name for name in self.graders if name in slices)
-        )
+        graders = tuple(name for name in self.graders if name in slices)
+        return replace(self, graders=graders)
 
     def planned_in(self, keys: Collection[str]) -> bool:
         """Return whether the plan's ``keys`` have every item: then nothing is added."""
-        own = [item.key.removeprefix(PREFIX) for item in self.items]
-        return bool(own) and all(key in keys for key in own)
+        if not self.items:
+            return False
+        return all(item.key.removeprefix(PREFIX) in keys for item in self.items)
 
 
 def labelled_for(
@@ -246,41 +343,67 @@ def labelled_for(
     most ``limit`` are drawn, by a hash of their ids alone: nobody can look for a sample that suits
     a judge. Raises UsageError for a data file that cannot be read.
     """
-    found: dict[tuple[str, str, str], Labelled] = {}
+    measuring: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
-        language, version = (
-            slice_.language,
-            slice_.rubric.version if slice_.rubric else None,
-        )
         alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
-        known = ((one, one.slices.get(language)) for one in alike)
-        same = ((one, own) for one, own in known
-                if own and own.rubric and own.rubric.version == version)  # fmt: skip
-        dataset, own = next(same, (alike[0] if alike else None, None))
-        if dataset is None:
+        if not alike:
             continue
-        key = (dataset.name, language, own.name if own else slice_.name)
-        every = load_cases(own) if own and key not in found else []
-        where = (
-            f"for {version or 'its rubric'}" if language in dataset.slices else "there"
+        dataset, labels = _labels_for(slice_, alike)
+        key = (
+            dataset.name,
+            slice_.language,
+            labels.name if labels is not None else slice_.name,
         )
-        new = Labelled(
-            dataset=dataset,
-            language=language,
-            items=tuple(
-                _labelled(own, case) for case in sample(every, limit, 0) if own
-            ),
-            why_not="" if own else f"{dataset.name} has no labelled items {where}",
-            whole=len(every),
-        )
-        before = found.get(key, new)
-        found[key] = replace(before, graders=(*before.graders, slice_.name))
-    return tuple(found.values())
+        if key not in measuring:
+            if labels is None:
+                measuring[key] = _nothing_labelled(slice_, dataset)
+            else:
+                measuring[key] = _drawn_labels(dataset, labels, limit)
+        graders = (*measuring[key].graders, slice_.name)
+        measuring[key] = replace(measuring[key], graders=graders)
+    return tuple(measuring.values())
 
 
-def _labelled(own: Slice, case: Case) -> PlannedItem:
-    key = f"{PREFIX}{own.dataset}-{own.language}-{case.id}"
-    return PlannedItem(key=key, slice=own, case=case, repeat=1)
+def _labels_for(
+    slice_: Slice, datasets: Sequence[Dataset]
+) -> tuple[Dataset, Slice | None]:
+    """Return the first labelled slice in a slice's language and by its rubric, with its data set.
+
+    Without one, the first data set stands for what is lacking.
+    """
+    if slice_.rubric is not None:
+        for dataset in datasets:
+            labels = dataset.slices.get(slice_.language)
+            if labels is None or labels.rubric is None:
+                continue
+            if labels.rubric.version == slice_.rubric.version:
+                return dataset, labels
+    return datasets[0], None
+
+
+def _drawn_labels(dataset: Dataset, labels: Slice, limit: int | None) -> Labelled:
+    cases = load_cases(labels)
+    items = []
+    for case in sample(cases, limit, seed=0):
+        key = f"{PREFIX}{labels.dataset}-{labels.language}-{case.id}"
+        items.append(PlannedItem(key=key, slice=labels, case=case, repeat=1))
+    return Labelled(
+        dataset=dataset,
+        language=labels.language,
+        items=tuple(items),
+        whole=len(cases),
+    )
+
+
+def _nothing_labelled(slice_: Slice, dataset: Dataset) -> Labelled:
+    where = "there"
+    if slice_.language in dataset.slices:
+        where = f"for {slice_.rubric.version if slice_.rubric else 'its rubric'}"
+    return Labelled(
+        dataset=dataset,
+        language=slice_.language,
+        why_not=f"{dataset.name} has no labelled items {where}",
+    )
 
 
 def gated(plan: Plan) -> Iterator[Slice]:
@@ -288,12 +411,13 @@ def gated(plan: Plan) -> Iterator[Slice]:
     planned = {item.slice.name for item in plan.items.values()}
     for dataset in plan.datasets:
         for slice_ in dataset.slices.values():
-            by_judge = slice_.kind.by_rubric and slice_.name in planned
+            if not slice_.kind.by_rubric or slice_.name not in planned:
+                continue
             gates = (*slice_.thresholds, *dataset.pooled)
-            if by_judge and not all(gate.of_usage for gate in gates):
+            if any(not gate.of_usage for gate in gates):
                 yield slice_
 
 
 def rates(dataset: Dataset) -> bool:
     """Return whether the labels of a labelled dataset are ratings."""
-    return any(one.rates for one in dataset.slices.values())
+    return any(slice_.rates for slice_ in dataset.slices.values())

@@ -1,10 +1,15 @@
-"""From planned items to the engine's tasks: who answers, who judges, and what passes."""
+"""From planned items to the engine's tasks: who answers, who judges, and what passes.
+
+The answer is the recorded one, or a model's to the slice's prompt. Who judges follows from the
+kind: code alone, the two words of a language, or a judge with a rubric. A person's verdict on
+exactly this answer comes before all of them.
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from qagate.cases.dataset import PlannedItem, Slice
@@ -12,7 +17,7 @@ from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.judges.factory import JudgeFactory, Place
-from qagate.evaluators.judges.single import YesNoJudge
+from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
@@ -58,34 +63,52 @@ class PromptedAnswer:
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
         """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
-        messages = answer_messages(self.prompt, case) if self.prompt else ()
-        version = self.prompt.version if self.prompt else ""
-        asked = core.AskedCase(
-            question=case.question,
-            context=case.context,
-            language=case.language,
-            metadata=case.metadata,
-            messages=messages,
+        reply = await ask(self.model, self._request(case, repeat))
+        self._refuse_incomplete(reply)
+        return answer_of(reply)
+
+    def _request(self, case: Case, repeat: int) -> core.Request:
+        messages: tuple[core.Message, ...] = ()
+        version = ""
+        if self.prompt is not None:
+            messages = answer_messages(self.prompt, case)
+            version = self.prompt.version
+        asked_case = None
+        if self.model.limits.takes_case:
+            asked_case = core.AskedCase(
+                question=case.question,
+                context=case.context,
+                language=case.language,
+                metadata=case.metadata,
+                messages=messages,
+            )
+        return core.Request(
+            messages=messages, version=version, repeat=repeat, case=asked_case
         )
-        taken = asked if self.model.limits.takes_case else None
-        request = core.Request(
-            messages=messages, version=version, repeat=repeat, case=taken
-        )
-        reply = await ask(self.model, request)
+
+    def _refuse_incomplete(self, reply: core.Reply) -> None:
+        """Raise CallError for a reply that is no whole answer.
+
+        A text that was cut at the token limit may be one all the same, unless it is empty or
+        the whole is needed.
+        """
         if reply.finish == "content_filter":
             raise CallError(
                 "filtered", f"{self.spec}: the provider filtered the answer"
             )
-        cut = reply.finish == "length" and (self.whole or not reply.text.strip())
-        if cut or reply.finish == INCOMPLETE:
+        is_cut = reply.finish == "length"
+        needs_rest = self.whole or not reply.text.strip()
+        if (is_cut and needs_rest) or reply.finish == INCOMPLETE:
             raise CallError(
                 "cut", f"{self.spec}: the answer was cut at the token limit; raise it"
             )
-        if reply.finish != "length" and (odd := unfinished(reply.finish)):
+        if is_cut:
+            return
+        odd = unfinished(reply.finish)
+        if odd is not None:
             raise CallError(
                 "cut", f"{self.spec}: {odd.reason}, not as a complete answer does"
             )
-        return answer_of(reply)
 
 
 def answer_of(reply: core.Reply) -> str:
@@ -111,82 +134,110 @@ def make_tasks(
 
     ``adjudications`` come before every judge that is not itself tested. Raises UsageError.
     """
-    recorded = {item.slice.name for item in items if item.case.recorded is not None}
-    rated = {item.slice.name for item in items if (item.case.label or "").isdigit()}
-    parts: dict[str, list[PlannedItem]] = defaultdict(list)
+    by_slice: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in items:
-        parts[item.slice.name].append(item)
-    tasks = {}
-    for name, part in parts.items():
-        slice_ = part[0].slice
-        answerer = _answerer(slice_, model, recorded=name in recorded)
-        style: Style = "rated" if slice_.rates or name in rated else "graded"
-        answered = slice_.kind.answered  # only a recorded answer is judged again
-        # Labels test a judge better than an audit does.
-        place = Place(style=style, rubric=slice_.rubric, audited=answered, name=name)
-        by_repeat = {
-            repeat: _judge(
-                slice_, replace(place, repeat=repeat), judges, adjudications or {}
-            )
-            for repeat in dict.fromkeys(1 if answered else item.repeat for item in part)
-        }
-        passes = partial(
-            slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar
-        )
-        extras = metric_runners(
-            slice_, [item.case for item in part], judges.first_model
-        )
-        for item in part:
-            tasks[item.key] = Task(
-                key=item.key,
-                case=item.case,
-                repeat=item.repeat,
-                answerer=answerer,
-                judge=by_repeat[1 if answered else item.repeat],
-                passes=passes,
-                metric_runners=extras,
-            )
+        by_slice[item.slice.name].append(item)
+    tasks: dict[str, Task] = {}
+    for items_of_slice in by_slice.values():
+        for task in _tasks_of_slice(items_of_slice, model, judges, adjudications or {}):
+            tasks[task.key] = task
     return {item.key: tasks[item.key] for item in items}
 
 
-def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> core.Answerer:
+def _tasks_of_slice(
+    items: Sequence[PlannedItem],
+    model: Model | None,
+    judges: JudgeFactory,
+    adjudications: Adjudications,
+) -> Iterator[Task]:
+    slice_ = items[0].slice
+    cases = [item.case for item in items]
+    answerer = _answerer(slice_, cases, model)
+    judge_of_repeat = {}
+    for repeat in dict.fromkeys(map(_judged_repeat, items)):
+        place = _place(slice_, cases, repeat)
+        judge_of_repeat[repeat] = _judge(slice_, place, judges, adjudications)
+    passes = partial(
+        slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar
+    )
+    runners = metric_runners(slice_, cases, judges.first_model)
+    for item in items:
+        yield Task(
+            key=item.key,
+            case=item.case,
+            repeat=item.repeat,
+            answerer=answerer,
+            judge=judge_of_repeat[_judged_repeat(item)],
+            passes=passes,
+            metric_runners=runners,
+        )
+
+
+def _judged_repeat(item: PlannedItem) -> int:
+    """Return which time the same answer is judged: a model gives another one each time."""
+    return 1 if item.slice.kind.answered else item.repeat
+
+
+def _place(slice_: Slice, cases: Iterable[Case], repeat: int) -> Place:
+    """Return what a judge needs to know of a slice."""
+    style: Style = "graded"
+    if slice_.rates or any((case.label or "").isdigit() for case in cases):
+        style = "rated"
+    return Place(
+        style=style,
+        rubric=slice_.rubric,
+        audited=slice_.kind.answered,  # labels test a judge better than an audit does
+        name=slice_.name,
+        repeat=repeat,
+    )
+
+
+def _answerer(
+    slice_: Slice, cases: Iterable[Case], model: Model | None
+) -> core.Answerer:
+    """Return who answers. Raises UsageError if nobody can."""
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
-            what = (
-                f"{slice_.name}: no answer prompt for {slice_.language!r}; add answer."
+            raise UsageError(
+                f"{slice_.name}: no answer prompt for {slice_.language!r}; "
+                f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
+                "or give --prompt"
             )
-            advice = "next to its dataset.yaml, or give --prompt"
-            raise UsageError(f"{what}{slice_.language}.yaml {advice}")
         return PromptedAnswer(
             model=model, prompt=slice_.prompt, whole=slice_.kind.words
         )
-    if not recorded:
-        what = "no item has a recorded answer, so there is nothing to judge; name a --model, or"
+    if all(case.recorded is None for case in cases):
         raise UsageError(
-            f"{slice_.path}: {what} by PATH and --languages data that have answers"
+            f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
+            "name a --model, or by PATH and --languages data that have answers"
         )
     return RecordedAnswer()
 
 
 def _judge(
-    slice_: Slice, place: Place, judges: JudgeFactory, known: Adjudications
+    slice_: Slice, place: Place, judges: JudgeFactory, adjudications: Adjudications
 ) -> Judge:
-    """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
-    judge: Judge
+    """Return the judge of a slice, with its checks and behind people's verdicts.
+
+    People judge a model's answers. They do not come before a judge that is itself tested.
+    """
     if slice_.kind.by_checks:
         make_checked = doors.load_checked_judge()
         return make_checked(checks=slice_.checks)
+    judge: Judge
     if slice_.kind.words:
         judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     else:
         judge = judges.build(place)
-    if known and slice_.kind.answered:
+    if adjudications and slice_.kind.answered:
         labels = slice_.kind.fixed or slice_.labels
-        judge = AdjudicatedJudge(behind=judge, adjudications=known, labels=labels)
-    if not slice_.checks:
-        return judge
-    make_checked = doors.load_checked_judge()
-    return make_checked(checks=slice_.checks, behind=judge)
+        judge = AdjudicatedJudge(
+            behind=judge, adjudications=adjudications, labels=labels
+        )
+    if slice_.checks:
+        make_checked = doors.load_checked_judge()
+        judge = make_checked(checks=slice_.checks, behind=judge)
+    return judge
 
 
 def metric_runners(
@@ -195,11 +246,15 @@ def metric_runners(
     """Return what takes a slice's extra metrics. Raises UsageError for a case without context."""
     if not slice_.metrics or model is None:
         return ()
-    needing = [metric.name for metric in slice_.metrics if metric.needs_context]
-    without = [case.id for case in cases if not case.context] if needing else []
-    if without:
-        what = f"metric {needing[0]} reads an item's context, and item {without[0]!r} has none"
-        raise UsageError(f"{slice_.path}: {what}; add it, or take the metric out")
+    for metric in slice_.metrics:
+        if not metric.needs_context:
+            continue
+        for case in cases:
+            if not case.context:
+                raise UsageError(
+                    f"{slice_.path}: metric {metric.name} reads an item's context, "
+                    f"and item {case.id!r} has none; add it, or take the metric out"
+                )
     require("deepeval", f"{slice_.path}: metric {slice_.metrics[0].name}")
     # Loads deepeval: seconds, and only for those who ask for it.
     make_runners = doors.load_metric_runners()

@@ -1,6 +1,7 @@
 """What a data set declares beside its judge: extra metrics, and checks by code.
 
-Here are the declarations alone, which every process reads. What runs them is in rooms:
+Here are the declarations, which every process reads, and what a check of the user may return. What
+runs them is in rooms:
 ``extras/deepeval`` for metrics and ``extras/checks`` for checks.
 """
 
@@ -114,3 +115,12 @@ def version_of(spec: CheckSpec) -> str:
         return ""
     function = FunctionTarget(name=spec.check.removeprefix(PYTHON))
     return function.release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The result of a check."""
+
+    value: float | None
+    """From 0 to 1; None where the check cannot tell, and the answer does not count."""
+    reason: str = ""

@@ -33,56 +33,60 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
 
     Raises UsageError, beginning with ``option``; the working folder is searched too.
     """
-    name, colon, attribute = text.partition(":")
-    if not (name and colon and attribute):
+    name, _, attribute = text.partition(":")
+    if not name or not attribute:
         example = "MyJudge" if kind == "class" else "my_function"
         raise UsageError(
             f"{option}: want python:MODULE:{kind.upper()}, for instance python:my_code:{example}"
         )
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
-    try:
-        module = import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001  # the user's module may skip itself, or exit
-        reason = one_line(mask(f"{type(error).__name__}: {error}"))
-        missing = isinstance(error, ModuleNotFoundError) and error.name == name
-        close = (
-            hint(name, [path.stem for path in Path.cwd().glob("*.py")])
-            if missing
-            else ""
-        )
-        advice = close if close.startswith("did you mean") else "give one that can"
-        raise UsageError(
-            f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
-        ) from None
+    module = _import(name, option)
     if not hasattr(module, attribute):
-        known = [one for one in vars(module) if not one.startswith("_")]
+        names = [known for known in vars(module) if not known.startswith("_")]
         raise UsageError(
-            f"{option}: module {name!r} has no {kind} {attribute!r}; {hint(attribute, known)}"
+            f"{option}: module {name!r} has no {kind} {attribute!r}; {hint(attribute, names)}"
         )
     return module, getattr(module, attribute)
 
 
+def _import(name: str, option: str) -> ModuleType:
+    """Return a module of the user's. Raises UsageError, whatever its import raises."""
+    working_folder = str(Path.cwd())
+    if working_folder not in sys.path:
+        sys.path.append(working_folder)
+    try:
+        return import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  # the user's module may skip itself, or exit
+        reason = one_line(mask(f"{type(error).__name__}: {error}"))
+        advice = "give one that can"
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            files = [path.stem for path in Path.cwd().glob("*.py")]
+            if hint(name, files).startswith("did you mean"):
+                advice = hint(name, files)
+        raise UsageError(
+            f"{option}: module {name!r} cannot be imported ({reason}); {advice}"
+        ) from None
+
+
 T = TypeVar("T")
 
-RULE_SECONDS = 10.0  # for one answer, without the time of calls to models
-HELD_SECONDS = (
-    5.0  # for which code may let no other thread run, as a search of ``re`` does
-)
-LOAD_SECONDS = 300.0  # to import the user's module
-_ALONE = threading.BoundedSemaphore(4)  # processes for a single job each
+RULE_SECONDS = 10.0
+"""For one answer, without the time of calls to models."""
+HELD_SECONDS = 5.0
+"""So long may code let no other thread run, as a search of ``re`` does."""
+LOAD_SECONDS = 300.0
+"""To import the user's module."""
+_SINGLE_PROCESSES = threading.BoundedSemaphore(4)
+"""So many processes at a time run for a single piece of work each."""
 _START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from qagate.evaluators.user_code import serve
 serve(float(sys.argv[2]))
 """
-SHORT = (
-    2_000  # characters; rules read a shorter answer in milliseconds, without a thread
-)
+SHORT = 2_000
+"""Characters. Rules read a shorter answer in milliseconds, so without a thread."""
 
 
 async def off_the_loop(
@@ -97,11 +101,10 @@ async def off_the_loop(
     loop = asyncio.get_running_loop()
     pending = 0
 
-    async def unhurried(model: Model, request: Request) -> Reply:
+    async def ask_with_clock_stopped(model: Model, request: Request) -> Reply:
         nonlocal pending
-        limit.reschedule(
-            None
-        )  # RuntimeError after the time-out: no further call is paid for
+        # After the time-out this is a RuntimeError, so no further call is paid for.
+        limit.reschedule(None)
         pending += 1
         try:
             return await ask(model, request)
@@ -109,13 +112,14 @@ async def off_the_loop(
             pending -= 1
             limit.reschedule(None if pending else loop.time() + seconds)
 
-    async def asked_there(model: Model, request: Request) -> Reply:
-        there = asyncio.run_coroutine_threadsafe(unhurried(model, request), loop)
-        return await asyncio.wrap_future(there)
+    async def ask_from_thread(model: Model, request: Request) -> Reply:
+        call = ask_with_clock_stopped(model, request)
+        reply = asyncio.run_coroutine_threadsafe(call, loop)
+        return await asyncio.wrap_future(reply)
 
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await asyncio.wrap_future(in_thread(lambda: work(asked_there)))
+            return await asyncio.wrap_future(in_thread(lambda: work(ask_from_thread)))
     except TimeoutError:
         if not limit.expired():
             raise
@@ -173,13 +177,14 @@ def apart(name: str, load: Callable[[], None], work: Callable[[], T]) -> T:
     ``name``: ``judge_timeout`` after ``RULE_SECONDS``, otherwise ``check_failed``.
     """
     try:
-        with suppress(_HeldUpError):  # perhaps by other work
+        with suppress(_HeldUpError):
             return _shared(os.getpid(), Path.cwd()).current().do(load, work)
-        with _ALONE, closing(OtherProcess()) as alone:
-            return alone.do(load, work)
+        # Perhaps other work held the shared process up: try in a process of its own.
+        with _SINGLE_PROCESSES, closing(OtherProcess()) as single_process:
+            return single_process.do(load, work)
     except _HeldUpError:
-        msg = f"{name}: it ended its process, or held it up for {HELD_SECONDS:g} s"
-        raise JudgeError(msg, kind="check_failed") from None
+        message = f"{name}: it ended its process, or held it up for {HELD_SECONDS:g} s"
+        raise JudgeError(message, kind="check_failed") from None
     except JudgeError as error:
         raise JudgeError(f"{name}: {error}", kind=error.kind) from None
 
@@ -228,7 +233,7 @@ class OtherProcess:
         except TimeoutError:
             pass
         try:
-            self.start(os.getpid).result(HELD_SECONDS)
+            self.start(os.getpid).result(HELD_SECONDS)  # does any thread get its turn?
         except TimeoutError:
             self.close()
             raise _HeldUpError from None
@@ -260,9 +265,10 @@ class OtherProcess:
             while True:
                 number, result, error = pickle.load(self._process.stdout)
                 future = self._pending.pop(number)
-                future.set_result(result) if error is None else future.set_exception(
-                    error
-                )
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
         with self._lock:
             self.has_ended = True
         self.close()
@@ -272,7 +278,8 @@ class OtherProcess:
 
 def serve(held_seconds: float) -> None:
     """Do what comes over standard input, each piece of work in a thread, until it ends."""
-    source, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    source = sys.stdin.buffer
+    results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the user's code prints is no result
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lock = threading.Lock()
@@ -295,9 +302,8 @@ def serve(held_seconds: float) -> None:
 
     with suppress(EOFError):
         while True:
-            threading.Thread(
-                target=report, args=pickle.load(source), daemon=True
-            ).start()
+            number_and_work = pickle.load(source)
+            threading.Thread(target=report, args=number_and_work, daemon=True).start()
     os._exit(0)
 
 

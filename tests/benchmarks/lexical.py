@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qagate.cases.rows import ALIAS_MARK
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Case
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.statistics.intervals import Interval, clustered_rate
@@ -93,7 +94,8 @@ def ours(language: str) -> Reader:
 
     def read(data: Path) -> Iterator[Item]:
         for row in _rows(OURS / f"{language}.csv"):
-            asked = case(row["question"], [row["answer"]], language)
+            aliases = [form for form in row["aliases"].split(ALIAS_MARK) if form]
+            asked = case(row["question"], [row["answer"], *aliases], language)
             yield asked, row["predicted_answer"], row["label"]
 
     return read

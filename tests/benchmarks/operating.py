@@ -46,7 +46,13 @@ from qagate.reports.verdict.assemble import (
 )
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
-from tests.support.made_runs import answered, before, facts_dataset, graded_slice
+from tests.support.made_runs import (
+    answered,
+    before,
+    facts_dataset,
+    graded_slice,
+    with_records,
+)
 from tests.support.tables import kept
 
 RUNS = 2500
@@ -84,7 +90,7 @@ class Run:
         """Return how other records are decided against the baseline, or against these old ones."""
         baseline = self.baseline
         if baseline and old:
-            baseline = replace(baseline, records=tuple(old))
+            baseline = with_records(baseline, old)
         inputs = replace(self.inputs, records=tuple(records))
         return decision_of(inputs, FACTS, baseline, known=self.known)
 

@@ -14,7 +14,8 @@ from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
-from qagate.evaluators.judges.single import RubricJudge, YesNoJudge
+from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
 from tests.support.judging import judges
 from tests.support.made_records import make_slice

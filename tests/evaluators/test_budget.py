@@ -17,7 +17,7 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from qagate.evaluators.judges.single import RubricJudge, spared
+from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse
 from qagate.evaluators.runtime.budget import (

@@ -26,7 +26,7 @@ from qagate.evaluators.text import (
     texts_named,
     whole,
 )
-from qagate.reports.run.run_json import decode
+from qagate.reports.run.json_data import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qagate.evaluators import core
-from qagate.evaluators.judges.single import (
+from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.judges.rubric_judge import (
     RubricJudge,
-    YesNoJudge,
     ask_until_read,
     judge_messages,
 )

@@ -12,7 +12,8 @@ from qagate.cases.tasks import PromptedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.text import Key
 from tests.support.fixtures import Patch
 from tests.support.loopback import (

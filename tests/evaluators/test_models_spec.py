@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.models import keys, urls
 from qagate.evaluators.models import spec as specs
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.text import PLACEHOLDER, Key, mask, one_line
@@ -58,7 +59,7 @@ def test_any_name_survives(name: str, port: int) -> None:
     spec = specs.parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
     assert (spec.name, spec.base_url) == (
         name,
-        specs.normalise_url(f"http://127.0.0.1:{port}/v1"),
+        urls.normalise_url(f"http://127.0.0.1:{port}/v1"),
     )
 
 
@@ -83,7 +84,7 @@ def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
 def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
     """Plain http elsewhere, metadata services and odd forms are refused, with the reason."""
     with pytest.raises(UsageError, match="base URL") as caught:
-        specs.normalise_url(address)
+        urls.normalise_url(address)
     assert problem in str(caught.value)
 
 
@@ -101,14 +102,14 @@ def test_a_password_in_a_url_is_refused_and_not_shown() -> None:
 @tabled("address", "form")
 def test_one_way_to_write_a_base_url(address: str, form: str) -> None:
     """The same server gives the same text, and so the same ledger keys."""
-    assert specs.normalise_url(address) == form
-    assert specs.normalise_url(form) == form
+    assert urls.normalise_url(address) == form
+    assert urls.normalise_url(form) == form
 
 
 @tabled("address", "here")
 def test_loopback(address: str, here: bool) -> None:
     """Only 127.0.0.0/8, ::1 and localhost are this machine."""
-    assert specs.is_loopback(address) is here
+    assert urls.is_loopback(address) is here
 
 
 def test_identity_tells_models_apart_and_holds_no_key() -> None:
@@ -262,15 +263,15 @@ def test_a_missing_key_is_a_usage_problem(
     else:
         monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
-        specs.require_key(REMOTE)
-    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
+        keys.require_key(REMOTE)
+    assert keys.require_key(LOCAL).reveal() == PLACEHOLDER
 
 
 @pytest.fixture
 def env_file(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Return the path of the ``.env`` that counts; nothing is there yet."""
     path = tmp_path / ".env"
-    monkeypatch.setattr("qagate.evaluators.models.spec.ENV_FILE", path)
+    monkeypatch.setattr("qagate.evaluators.models.keys.ENV_FILE", path)
     return path
 
 
@@ -280,16 +281,16 @@ def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: Patch) -> Non
     env_file.write_text(lines, encoding="utf-8")
     claude = specs.parse("anthropic:c", {})
     before = dict(os.environ)
-    assert specs.require_key(claude).reveal() == "sk-$HOME-1"
-    assert specs.require_key(REMOTE).reveal() == "sk-x1"
+    assert keys.require_key(claude).reveal() == "sk-$HOME-1"
+    assert keys.require_key(REMOTE).reveal() == "sk-x1"
     assert dict(os.environ) == before
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
     with pytest.raises(UsageError, match=r"ANTHROPIC_API_KEY, or note it in \.env"):
-        specs.require_key(claude)
+        keys.require_key(claude)
     for spec, url in ((THIRD, "https://third.example/v1"), (LOCAL, LOCAL.base_url)):
         with pytest.raises(UsageError, match="set the environment variable EMPTY"):
-            specs.require_key(spec, {url: "EMPTY"})
-    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
+            keys.require_key(spec, {url: "EMPTY"})
+    assert keys.require_key(LOCAL).reveal() == PLACEHOLDER
 
 
 def test_a_file_of_keys_that_cannot_be_read_is_said(
@@ -299,7 +300,7 @@ def test_a_file_of_keys_that_cannot_be_read_is_said(
     monkeypatch.delenv("OPENAI_API_KEY")
     env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
     with pytest.raises(UsageError, match="env") as caught:
-        specs.require_key(REMOTE)
+        keys.require_key(REMOTE)
     assert "hush" not in str(caught.value)
 
 
@@ -310,7 +311,7 @@ def test_a_key_no_header_can_carry_is_refused_unseen(
     """Such a key would appear in the HTTP library's own error; no frame holds it either."""
     monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
-        specs.require_key(REMOTE)
+        keys.require_key(REMOTE)
     told = traceback.TracebackException.from_exception(
         caught.value, capture_locals=True
     )
@@ -319,21 +320,19 @@ def test_a_key_no_header_can_carry_is_refused_unseen(
 
 def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
     """A loopback server gets the placeholder, another machine nothing until a key is named."""
-    assert specs.require_key(REMOTE).reveal() == "sk-x1"
-    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
+    assert keys.require_key(REMOTE).reveal() == "sk-x1"
+    assert keys.require_key(LOCAL).reveal() == PLACEHOLDER
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
     with pytest.raises(UsageError, match=re.escape(message)):
-        specs.require_key(THIRD)
+        keys.require_key(THIRD)
     assert (
-        specs.require_key(
-            specs.parse("openai:m@https://api.openai.com/v1", {})
-        ).reveal()
+        keys.require_key(specs.parse("openai:m@https://api.openai.com/v1", {})).reveal()
         == "sk-x1"
     )
     with pytest.raises(
         UsageError, match="no key is named"
     ):  # another port is another server
-        specs.require_key(specs.parse("openai:m@https://api.openai.com:8443/v1", {}))
+        keys.require_key(specs.parse("openai:m@https://api.openai.com:8443/v1", {}))
 
 
 @pytest.mark.parametrize(
@@ -345,22 +344,22 @@ def test_a_key_named_for_a_server_is_sent_there(
 ) -> None:
     """--key-env names it by the base URL or one above it, in any spelling."""
     monkeypatch.setenv("THIRD_KEY", "t-1")
-    names = specs.read_key_names([f"{given_for}=THIRD_KEY"])
-    assert specs.require_key(THIRD, names).reveal() == "t-1"
+    names = keys.read_key_names([f"{given_for}=THIRD_KEY"])
+    assert keys.require_key(THIRD, names).reveal() == "t-1"
     with pytest.raises(UsageError, match="set the environment variable UNSET"):
-        specs.require_key(THIRD, specs.read_key_names([f"{given_for}=UNSET"]))
+        keys.require_key(THIRD, keys.read_key_names([f"{given_for}=UNSET"]))
 
 
 def test_the_longest_named_address_counts(monkeypatch: Patch) -> None:
     """A path may have a key of its own; a host whose name only begins alike has none."""
     monkeypatch.setenv("A", "host")
     monkeypatch.setenv("B", "path")
-    names = specs.read_key_names(
+    names = keys.read_key_names(
         ["https://third.example=A", "https://third.example/v1=B"]
     )
-    assert specs.require_key(THIRD, names).reveal() == "path"
+    assert keys.require_key(THIRD, names).reveal() == "path"
     with pytest.raises(UsageError, match="no key is named"):
-        specs.require_key(
+        keys.require_key(
             specs.parse("openai:m@https://third.example.org/v1", {}), names
         )
 
@@ -369,7 +368,7 @@ def test_another_form_is_refused_and_no_key_shown() -> None:
     """Whoever writes the key itself after the equals sign does not see it again."""
     for text in ("NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"):
         with pytest.raises(UsageError) as caught:
-            specs.read_key_names([text])
+            keys.read_key_names([text])
         assert "sk-secret-1" not in str(caught.value)
 
 
@@ -377,7 +376,7 @@ def test_another_form_is_refused_and_no_key_shown() -> None:
 def test_any_text_is_read_or_refused(url: str, name: str) -> None:
     """Only UsageError leaves the reader."""
     try:
-        names = specs.read_key_names([f"{url}={name}"])
+        names = keys.read_key_names([f"{url}={name}"])
     except UsageError:
         return
     assert list(names.values()) == [name]

@@ -23,7 +23,8 @@ from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.endpoint import MAX_BODY_BYTES, open_endpoint
 from qagate.evaluators.models.failures import message_of
-from qagate.evaluators.models.spec import Spec, build, parse, require_key
+from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.spec import Spec, build, parse
 from qagate.evaluators.models.targets import PLACES, check_path, places
 from qagate.evaluators.models.waits import MAX_RESET_SECONDS, reset_after, retry_after
 from qagate.evaluators.text import Key

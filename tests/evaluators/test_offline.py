@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from qagate.evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
 from qagate.evaluators.extras.lexical.overlap import OverlapRater, rate
 from qagate.evaluators.judges.factory import Place, connect_judges
-from qagate.evaluators.judges.single import offline_judge
+from qagate.evaluators.judges.offline import offline_judge
 from qagate.evaluators.rubric import Style
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled

@@ -18,7 +18,7 @@ from qagate.cases.loading import load_cases
 from qagate.cases.tasks import answer_messages
 from qagate.evaluators import rubric as rubrics
 from qagate.evaluators.core import GRADES, Message, UsageError
-from qagate.evaluators.judges.single import judge_messages
+from qagate.evaluators.judges.rubric_judge import judge_messages
 from qagate.evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of

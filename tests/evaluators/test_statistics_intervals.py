@@ -15,7 +15,13 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
-from qagate.evaluators.statistics import agreement, count_table, intervals, separation
+from qagate.evaluators.statistics import (
+    agreement,
+    count_table,
+    intervals,
+    probabilities,
+    separation,
+)
 from qagate.evaluators.statistics.count_table import (
     RATINGS,
     CountTable,
@@ -162,15 +168,15 @@ TRIALS = st.integers(0, 400) | st.sampled_from([5_000, 200_000])
 def test_binomial_chances(trials: int, part: float, share: float) -> None:
     """One number of hits, and all up to it."""
     hits = round(part * trials)
-    assert intervals.chance(hits, trials, share) == pytest.approx(
+    assert probabilities.binomial(hits, trials, share) == pytest.approx(
         float(binom.pmf(hits, trials, share)), rel=1e-7, abs=1e-300
     )
-    assert intervals.at_most(hits, trials, share) == pytest.approx(
+    assert probabilities.binomial_at_most(hits, trials, share) == pytest.approx(
         float(bdtr(hits, trials, share)), rel=1e-7, abs=1e-12
     )
     assert (
-        intervals.at_most(-1, trials, share),
-        intervals.at_most(trials, trials, share),
+        probabilities.binomial_at_most(-1, trials, share),
+        probabilities.binomial_at_most(trials, trials, share),
     ) == (
         0.0,
         1.0,
@@ -180,7 +186,7 @@ def test_binomial_chances(trials: int, part: float, share: float) -> None:
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from([0.025, 0.5, 0.975]))
 def test_quantiles_of_the_beta_distribution(a: int, b: int, level: float) -> None:
     """As the ends of Clopper and Pearson's interval need them."""
-    assert intervals.beta_quantile(a, b, level) == pytest.approx(
+    assert probabilities.beta_quantile(a, b, level) == pytest.approx(
         float(betaincinv(a, b, level)), rel=1e-9
     )
 
@@ -188,17 +194,17 @@ def test_quantiles_of_the_beta_distribution(a: int, b: int, level: float) -> Non
 @given(st.floats(1, 100) | st.sampled_from([1.0, 1e4, 1e6]))
 def test_students_quantile(freedom: float) -> None:
     """For any degrees of freedom from 1 on, whole or not."""
-    assert intervals.student_quantile(freedom) == pytest.approx(
+    assert probabilities.student_quantile(freedom) == pytest.approx(
         float(stdtrit(freedom, 0.975)), rel=1e-8
     )
 
 
 def test_a_root_of_what_rises_or_falls() -> None:
     """To the last digit."""
-    assert intervals.root(lambda x: x * x - 2, 0.0, 2.0) == pytest.approx(
+    assert probabilities.root(lambda x: x * x - 2, 0.0, 2.0) == pytest.approx(
         math.sqrt(2), rel=1e-15
     )
-    assert intervals.root(lambda x: 2 - x * x, 0.0, 2.0) == pytest.approx(
+    assert probabilities.root(lambda x: 2 - x * x, 0.0, 2.0) == pytest.approx(
         math.sqrt(2), rel=1e-15
     )
 

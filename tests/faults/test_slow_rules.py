@@ -86,7 +86,7 @@ def test_a_rules_own_time_out_is_not_ours() -> None:
     def work(ask: Ask) -> None:
         raise TimeoutError(ask)
 
-    with pytest.raises(TimeoutError, match="asked_there"):
+    with pytest.raises(TimeoutError, match="ask_from_thread"):
         asyncio.run(off_the_loop("python:m:C", work, no_ask))
 
 

@@ -15,7 +15,8 @@ from qagate.evaluators.runtime.process import EngineProcess
 from qagate.reports.commands.run import VALUED
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.head_start import takes_all_items
-from qagate.reports.plugin.options import NAMES, read_options, shares
+from qagate.reports.plugin.option_table import NAMES
+from qagate.reports.plugin.options import read_options, shard_header
 from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.start import start_early
 from tests.support.projects import BAR, Project, graded
@@ -134,11 +135,11 @@ def test_a_shard_has_its_share_of_the_limits(tmp_path: Path) -> None:
     assert [one.concurrency for one in shares_of] == [3, 3, 2, 2]
     assert [one.rpm for one in shares_of] == [1, 1, 1, 1]
     assert [one.max_cost for one in shares_of] == [0.5] * 4
-    assert shares(shares_of[0]) == [
+    assert shard_header(shares_of[0]) == [
         "shard 1 of 4: --concurrency 3, --rpm 1, --max-cost 0.5"
     ]
     whole = options_of(*limits, "--shard", "1/1")
-    assert (whole.concurrency, shares(whole)) == (10, [])
+    assert (whole.concurrency, shard_header(whole)) == (10, [])
     models = tmp_path / "models.yaml"
     models.write_text(
         "m: {provider: openai, model: n, concurrency: 9, rpm: 40, tpm: 1000}\n",

@@ -201,8 +201,7 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
         [dataset(slice_)], items, {key: outcome(key, True, judge) for key in items}
     )
     origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
-    run = {**before(old).run, "judge": judge, "provenance": origin}
-    baseline = replace(before(old), run=run)
+    baseline = before(replace(old, judge=judge, provenance=origin))
     return report(
         [dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline
     )

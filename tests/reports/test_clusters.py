@@ -36,7 +36,7 @@ from qagate.reports.judge.judging import panels
 from qagate.reports.metrics.summary import extra_estimates, summarise
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
-from qagate.reports.run.run_json import dump_datasets, load_datasets, report_from
+from qagate.reports.run.run_json import dump_datasets, load_datasets
 from qagate.reports.verdict.rebuild import rebuilt, regated
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
@@ -287,21 +287,6 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
     other = run_of(records[6:], whole=whole, samples={"facts:en": replace(TEN, seed=1)})
     with pytest.raises(UsageError, match="the runs differ in sample of facts:en"):
         merged([parts[0], other], None)
-
-
-@pytest.mark.parametrize(("limit", "code"), [(None, 0), (11, 0), (10, 6)])
-def test_a_run_from_before_samples_were_noted_counts_as_one(
-    limit: int | None, code: int
-) -> None:
-    """Ten items under ``--limit 10`` may be ten of sixty; ten under ``--limit 11`` are all."""
-    made = run_of(
-        answered("c" * 10), provenance={"limit": limit, "seed": 7, "repeats": 1}
-    )
-    run = {"judge": made.judge, **before(made).run}
-    del run["slices"][0]["sample"]  # type: ignore[index]
-    read = rebuilt(report_from(run, made.records), None)
-    assert read.decision.code == code
-    assert read.slices[0].part == ("" if code == 0 else "10 of ?, seed 7")
 
 
 def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:

@@ -113,7 +113,7 @@ class Situation:
             replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired)
         )
         kept = tuple(run if self.is_own else then)
-        return decision_of(inputs, facts, replace(baseline, records=kept))
+        return decision_of(inputs, facts, made_runs.with_records(baseline, kept))
 
     def _as_run(self, one: Record) -> Record:
         edited = one.language == "en" and one.row - 1 in self.edited

@@ -1,7 +1,7 @@
 """Claims about what a judge's errors say of a run: corrected rates, what they leave out, drift."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -17,10 +17,11 @@ from qagate.reports.judge.measured import separations
 from qagate.reports.metrics.gate import gate_inputs
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.evidence import Calibration, Corrected
+from qagate.reports.run.evidence import Calibration, Corrected, Judging
 from qagate.reports.run.record import Record
 from tests.support.figures import some
 from tests.support.made_records import graded, make_slice, numbered
+from tests.support.samples import report
 from tests.support.tables import tabled
 
 BAR = Threshold(measure="correct", evidence="corrected")
@@ -206,10 +207,9 @@ def side(
     return PairedSlice(slice_=slice_, pairing=pair_records(new, old))
 
 
-def before(*calibrations: object) -> Baseline:
-    return Baseline(
-        path="old", run={"judging": {"calibrations": calibrations}}, records=()
-    )
+def before(*calibrations: Calibration) -> Baseline:
+    old = report((), judging=Judging(calibrations=calibrations))
+    return Baseline(path="old", report=old, sha256="")
 
 
 def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
@@ -229,13 +229,13 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
         "then, 0.760 now, new - old -0.090 [-0.1"
     )
     assert paired.endswith(", over 100 pairs")
-    then = asdict(measured(old, confusion=summarise(old, JUDGED).confusion))
+    then = measured(old, confusion=summarise(old, JUDGED).confusion)
     now = replace(now, confusion=summarise(new, JUDGED).confusion)
-    (unpaired,) = judging.drift_notes([now], {}, before(then, {"odd": 1}))
+    (unpaired,) = judging.drift_notes([now], {}, before(then))
     assert unpaired == (
         "judge compared with the baseline's, on the labelled items of labels:bg: agreement 0.850 "
         "[0.767, 0.907] then, 0.760 [0.668, 0.833] now"
     )
-    other = {**then, "confusion": then["confusion"][1:]}
-    for nothing in (None, before(), before({"odd": 1}), before(other)):
+    other = replace(then, confusion=then.confusion[1:])
+    for nothing in (None, before(), before(other)):
         assert list(judging.drift_notes([now], {}, nothing)) == []

@@ -1,6 +1,5 @@
 """Claims about the scale of a judge in paired gates: whose labels it is from, and what it says."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -298,7 +297,7 @@ def test_the_labelled_items_of_a_run_scale_its_drop_gate() -> None:
 
 
 def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
-    """Calibrations from outside the records decide as before; older ones are an opinion."""
+    """Calibrations from outside the records decide as before."""
     (inside,) = run(POOR).judging.calibrations
     report = run(outside=(replace(inside, source="session"),))
     assert "(Youden's J 0.700" in gate_of(report).reason
@@ -307,9 +306,3 @@ def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
     assert again.judging.calibrations == report.judging.calibrations
     old = before(run_of(answered("c" * 300 + "i" * 100), ASKED))
     assert gate_of(rebuilt(again, old)) == gate_of(report)
-    file = path / "run.json"
-    kept = json.loads(file.read_text(encoding="utf-8"))
-    for name in ("separations", "ungraded", "constructed", "pass_bar"):
-        del kept["judging"]["calibrations"][0][name]
-    file.write_text(json.dumps(kept), encoding="utf-8")
-    assert gate_of(rebuilt(load_report(path), old)).reason.endswith(OPINION)

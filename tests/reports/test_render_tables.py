@@ -130,12 +130,12 @@ def test_graded_files_have_letters_by_row() -> None:
     names = set(writer.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
     modules = list((ROOT / "qagate").rglob("*.py"))
-    texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
-    assert [name for name, text in texts.items() if "csv.writer(" in text] == [
+    texts = {path: path.read_text(encoding="utf-8") for path in modules}
+    assert [path.name for path, text in texts.items() if "csv.writer(" in text] == [
         "output.py"
     ]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
-    users = {name for name, text in texts.items() if calls.search(text)}
+    users = {path.name for path, text in texts.items() if calls.search(text)}
     assert users == {"output.py", "writer.py", "sheet.py", "command.py"}
 
 

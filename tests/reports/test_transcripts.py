@@ -28,16 +28,14 @@ from qagate.reports.render.writer import write
 from qagate.reports.run.record import Record
 from qagate.reports.run.report_folder import TRANSCRIPTS
 from qagate.reports.run.run_json import load_report
+from qagate.reports.run.sent_calls import SentCall, calls_of, parts
 from qagate.reports.run.transcripts import (
     Packer,
-    SentCall,
     Source,
-    calls_of,
     keys_of,
     of_files,
     of_ledger,
     packed,
-    parts,
 )
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.figures import some
@@ -494,7 +492,7 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
             return iter(read)
 
     monkeypatch.setattr("qagate.reports.run.transcripts.Packer", Watched)
-    monkeypatch.setattr("qagate.reports.plugin.controller.MANY", 3)
+    monkeypatch.setattr("qagate.reports.plugin.controller.MIN_ITEMS_TO_PACK", 3)
     run(project, served)
     assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
     assert not capfd.readouterr().err

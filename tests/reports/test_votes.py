@@ -19,8 +19,8 @@ from qagate.reports.run.evidence import (
     Judging,
     RulesAudit,
 )
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
-from qagate.reports.run.run_json import decode
 from tests.support.figures import some
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

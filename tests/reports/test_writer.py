@@ -23,9 +23,9 @@ from qagate.evaluators.core import QAError, UsageError
 from qagate.reports.extras.notebook.notebook import Run
 from qagate.reports.render.writer import WriteError, append_summary, write
 from qagate.reports.run import run_json
+from qagate.reports.run.json_data import dump
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts
-from qagate.reports.run.run_json import dump
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import (
     answered,

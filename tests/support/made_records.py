@@ -9,8 +9,8 @@ from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.kinds import kind_of
 from qagate.reports.metrics.gate import GateInputs, gate_inputs
 from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
-from qagate.reports.run.run_json import decode
 from tests.support.tables import kept
 
 BLANK: Record = decode(Record, kept(__file__, "blank"))

@@ -1,7 +1,7 @@
 """Whole runs made of records, without a session: for tests of what is done with runs later."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,9 +133,13 @@ def run_of(
 
 def before(report: Report, path: str = "before") -> Baseline:
     """Return a report as a baseline: another run, as its replies took other seconds."""
-    run = json.loads(rendered(report)["run.json"])
+    sha256 = json.loads(rendered(report)["run.json"])["records"]["sha256"]
     records = tuple(replace(one, seconds=one.seconds + 0.5) for one in report.records)
-    return Baseline(path=path, run=run, records=records)
+    return Baseline(path=path, report=replace(report, records=records), sha256=sha256)
+
+
+def with_records(baseline: Baseline, records: Iterable[Record]) -> Baseline:
+    return replace(baseline, report=replace(baseline.report, records=tuple(records)))
 
 
 def written(report: Report, folder: Path) -> Path:

@@ -15,7 +15,7 @@ from qagate.cases.loading import load_cases  # noqa: E402
 from qagate.cases.tables import read_table  # noqa: E402
 from qagate.evaluators.core import UsageError  # noqa: E402
 from qagate.evaluators.kinds import kind_of  # noqa: E402
-from qagate.evaluators.models import catalogue, spec  # noqa: E402
+from qagate.evaluators.models import catalogue, keys, spec, urls  # noqa: E402
 from qagate.evaluators.reading import Map, Settings, load_settings  # noqa: E402
 from qagate.evaluators.rubric import RUBRICS  # noqa: E402
 from qagate.evaluators.statistics.metrics import METRICS  # noqa: E402
@@ -74,7 +74,7 @@ def _provider(name: str) -> None:
 
 
 def _variable(name: str) -> None:
-    if not spec.VARIABLE.fullmatch(name):
+    if not keys.VARIABLE.fullmatch(name):
         raise UsageError(
             "the name of an environment variable is needed (what stands here is not shown)"
         )
@@ -172,7 +172,7 @@ def languages() -> list[str]:
 
 
 MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
-    "base_url": spec.normalise_url,
+    "base_url": urls.normalise_url,
     "provider": _provider,
     "name": _name,
     "model": _name,

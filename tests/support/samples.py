@@ -12,6 +12,7 @@ from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.render.writer import Files
 from qagate.reports.run.clean import masked
 from qagate.reports.run.evidence import ConfusionCell
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import (
     Counts,
@@ -21,7 +22,6 @@ from qagate.reports.run.report import (
     Report,
     SliceSummary,
 )
-from qagate.reports.run.run_json import decode
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import BLANK
 from tests.support.tables import kept

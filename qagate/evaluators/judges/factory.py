@@ -17,7 +17,7 @@ from qagate.evaluators.core import (
     PanelSpec,
     UsageError,
 )
-from qagate.evaluators.judges import single
+from qagate.evaluators.judges import offline, rubric_judge
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
@@ -76,7 +76,7 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        spared = partial(single.spared, style=place.style, labels=place.labels)
+        spared = partial(rubric_judge.spared, style=place.style, labels=place.labels)
         make_panel = doors.load_panel()
         return make_panel(judges=members, spared=spared)
 
@@ -88,18 +88,18 @@ class JudgeFactory:
                     f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "
                     f"has the labels {', '.join(place.labels)}; name a judge that gives these"
                 )
-            return single.offline_judge(one.rules, place.style, place.labels)
+            return offline.offline_judge(one.rules, place.style, place.labels)
         if place.rubric is None or place.rubric.style != place.style:
             what = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
             wanted = "ratings" if place.style == "rated" else "grades"
             raise UsageError(f"{what} that asks for {wanted}")
         asked = self.models[one.model]
-        model = single.RubricJudge(
+        model = rubric_judge.RubricJudge(
             model=asked, rubric=place.rubric, repeat=place.repeat
         )
         if not one.is_cascade or place.style == "rated" or not gives_grades:
             return model  # the rules of a cascade may not be able to settle anything
-        rules = single.offline_judge(one.rules, place.style, place.labels)
+        rules = offline.offline_judge(one.rules, place.style, place.labels)
         audit = AUDITED_SHARE if place.audited else 0.0
         make_cascade = doors.load_cascade()
         return make_cascade(rules=rules, model=model, audit=audit, seed=self.seed)
@@ -124,7 +124,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec]) -> dict[str, 
     found = {}
     for one in spec.members:
         if one.rules.startswith(PYTHON):
-            single.load_class(one.rules)
+            offline.load_class(one.rules)
         elif one.rules:
             own_files()
         if not one.model:

@@ -194,14 +194,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Return the row under each key, None where there is none. Raises LedgerError."""
         marks = ", ".join("?" * len(keys))
         try:
-            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks})", keys)
+            stored = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
                 self._damaged.update(keys)
                 return [None] * len(keys)
             raise self._fail(error) from None
         row_of: dict[str, StoredRow] = {}
-        for *values, is_imported in found:
+        for *values, is_imported in stored:
             row = StoredRow._make(values)
             row_of[row.key] = row
             if is_imported:
@@ -406,12 +406,12 @@ class Ledger(AbstractContextManager["Ledger"]):
             query += f" AND key IN ({', '.join('?' * len(keys))})"
             values += keys
         try:
-            found = self.store.read(f"{query} ORDER BY key", values)
+            stored = self.store.read(f"{query} ORDER BY key", values)
         except StoreError as error:
             if not (self._read_only and error.is_damage):
                 raise self._fail(error) from None
-            found = [(kind, key, "") for key in keys or ()]
-        return [rows.StoredDocument._make(row) for row in found]
+            stored = [(kind, key, "") for key in keys or ()]
+        return [rows.StoredDocument._make(row) for row in stored]
 
 
 class Grouped(Generic[T, R]):
@@ -450,7 +450,7 @@ class Grouped(Generic[T, R]):
             items = [item for item, _ in group]
             futures = [future for _, future in group]
             working = asyncio.to_thread(self._work, items)
-            # Gathered, as an error of the work is then told from the end of this task.
+            # Gathered: an error of the work is returned, and only a cancellation ends this task.
             (results,) = await asyncio.gather(working, return_exceptions=True)
             for number, future in enumerate(futures):
                 if future.cancelled():

@@ -236,8 +236,8 @@ def import_rows(store: Store, path: Path) -> Imported:
 def _keys_in(store: Store, keys: Sequence[str]) -> set[str]:
     """Return those of some keys under which a ledger has a reply."""
     marks = ", ".join("?" * len(keys)) or "NULL"
-    found = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", keys)
-    return {key for (key,) in found}
+    stored = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", keys)
+    return {key for (key,) in stored}
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:

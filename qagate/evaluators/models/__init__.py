@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, Model, Reply, Request
-from qagate.evaluators.models.spec import Spec, no_key_sent
+from qagate.evaluators.models.keys import no_key_sent
+from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:

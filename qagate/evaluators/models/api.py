@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 from qagate.evaluators.core import CallError, Reply, Request, ToolCall, TransientError
 from qagate.evaluators.models import failures
 from qagate.evaluators.models.adapter import JsonObject, parse_body, refuse_body
-from qagate.evaluators.models.endpoint import Endpoint, no_key, open_endpoint
-from qagate.evaluators.models.spec import Spec, no_key_sent
+from qagate.evaluators.models.endpoint import Endpoint, open_endpoint
+from qagate.evaluators.models.keys import no_key, no_key_sent
+from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.text import Key, mask, one_line
 
 _RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})")

@@ -33,10 +33,10 @@ from qagate.evaluators.models.endpoint import (
     MAX_BODY_BYTES,
     SENT_ANYWHERE,
     encode_json,
-    no_key,
     proxy_of,
     trusted_certificates,
 )
+from qagate.evaluators.models.keys import no_key
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.text import Key
 

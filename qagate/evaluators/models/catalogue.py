@@ -1,4 +1,8 @@
-"""Reads models.yaml: models with their server, parameters, limits and prices, by name."""
+"""Reads models.yaml: models with their server, parameters, limits and prices, by name.
+
+An entry becomes a Spec in two steps: the keys that each provider needs (``_spec``, ``_service``),
+then every optional key by its row in FIELDS. To add a key, add a field to Spec and a row there.
+"""
 
 import math
 import re
@@ -9,6 +13,7 @@ from pathlib import Path
 from qagate.bundled import EVALUATORS
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.models import spec
+from qagate.evaluators.models.keys import VARIABLE
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.models.targets import (
     HTTP,
@@ -20,6 +25,7 @@ from qagate.evaluators.models.targets import (
     check_path,
     places,
 )
+from qagate.evaluators.models.urls import is_same_host, normalise_url
 from qagate.evaluators.reading import Map, Seq, Settings, load_settings
 from qagate.evaluators.text import hint
 
@@ -27,7 +33,9 @@ DEFAULT_PATH = EVALUATORS / "models.yaml"
 RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *spec.PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
-DAY = 86_400
+DAY_SECONDS = 86_400
+MAX_NUMBER_LENGTH = 39
+"""Characters of a number among the parameters."""
 WRITTEN_BY_US = frozenset(
     {"model", "messages", "system", "tools", "tool_choice", "stream", "n"}
 )
@@ -42,8 +50,10 @@ def load_catalogue(
     Raises UsageError naming file, line and key, never a value that may be an API key.
     """
     top = load_settings(path, may_be_empty=True)
-    found = {name: _spec(top, name) for name in top.values}
-    return found if own is None else {**found, **load_catalogue(own)}
+    models = {name: _spec(top, name) for name in top.values}
+    if own is not None:
+        models |= load_catalogue(own)
+    return models
 
 
 def replaced_entries(own: Path | None) -> str:
@@ -51,12 +61,11 @@ def replaced_entries(own: Path | None) -> str:
     if own is None:
         return ""
     bundled = load_settings(DEFAULT_PATH, may_be_empty=True).values
-    twice = [
-        name for name in load_settings(own, may_be_empty=True).values if name in bundled
-    ]
-    return (
-        f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
-    )
+    users = load_settings(own, may_be_empty=True).values
+    replaced = [name for name in users if name in bundled]
+    if not replaced:
+        return ""
+    return f"--models {own}: {', '.join(replaced)} as there, not as bundled"
 
 
 def _spec(top: Settings, name: str) -> Spec:
@@ -74,11 +83,11 @@ def _spec(top: Settings, name: str) -> Spec:
         return _with_optional_keys(entry, spec.of_function(entry.text("model"), name))
     base_url = entry.text("base_url") or None
     try:
-        model = spec.build(
-            provider, spec.check_name(entry.text("model"), name), base_url, name
-        )
+        model_name = spec.check_name(entry.text("model"), name)
+        model = spec.build(provider, model_name, base_url, name)
     except UsageError as error:
-        raise entry.problem("base_url" if base_url else "model", str(error)) from None
+        wrong_key = "base_url" if base_url else "model"
+        raise entry.problem(wrong_key, str(error)) from None
     return _with_own_key(entry, _with_optional_keys(entry, model))
 
 
@@ -97,19 +106,20 @@ def _service(entry: Settings, name: str) -> Spec:
         KNOWN_HTTP, required=("provider", "url", "body", "answer", "version")
     )
     try:
-        url = spec.normalise_url(entry.text("url"))
+        url = normalise_url(entry.text("url"))
     except UsageError as error:
         raise entry.problem(key="url", message=str(error)) from None
     tokens = entry.part("tokens")
     tokens.check_keys(TOKEN_KINDS)
+    method = METHODS[0]
+    if "method" in entry.values:
+        method = entry.one_of("method", METHODS)
     target = HttpTarget(
         url=url,
-        method=entry.one_of("method", METHODS)
-        if "method" in entry.values
-        else METHODS[0],
+        method=method,
         body=_body(entry),
         answer=_path(entry, "answer"),
-        tokens={way: _path(tokens, way) for way in tokens.values},
+        tokens={kind: _path(tokens, kind) for kind in tokens.values},
         cost=_path(entry, "cost") if "cost" in entry.values else "",
     )
     model = Spec(
@@ -131,47 +141,50 @@ def _body(entry: Settings) -> Mapping[str, object]:
                 key="body", message=f"{{{place}}} is no place; {hint(place, PLACES)}"
             )
     if not any(places(body)):
-        what = (
-            f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
-        )
-        raise entry.problem(key="body", message=what)
+        known = ", ".join(f"{{{place}}}" for place in PLACES)
+        raise entry.problem(key="body", message=f"it asks nothing; name one of {known}")
     return body
 
 
 def _path(holder: Settings, key: str) -> str:
     path = holder.text(key)
-    if wrong := check_path(path):
-        raise holder.problem(key, f"{path!r} is no JSONPath: {wrong}")
+    fault = check_path(path)
+    if fault:
+        raise holder.problem(key, f"{path!r} is no JSONPath: {fault}")
     return path
 
 
 def _with_own_key(entry: Settings, model: Spec) -> Spec:
     """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
-    named = {
-        model.api_key_env: "api_key_env",
-        **dict.fromkeys(model.headers.values(), "headers"),
-    }
-    for known in spec.PROVIDERS.values():
-        own = model.is_loopback or spec.is_same_host(model.base_url, known.base_url)
-        if known.api_key_env in named and not own:
-            what = (
-                f"{known.api_key_env} goes to {known.base_url} only; name another variable here, "
-                f"or say --key-env URL={known.api_key_env}"
-            )
-            raise entry.problem(named[known.api_key_env], what)
+    key_of_variable = {model.api_key_env: "api_key_env"}
+    for variable in model.headers.values():
+        key_of_variable[variable] = "headers"
+    for adapter in spec.PROVIDERS.values():
+        variable = adapter.api_key_env
+        if variable not in key_of_variable:
+            continue
+        if model.is_loopback or is_same_host(model.base_url, adapter.base_url):
+            continue
+        raise entry.problem(
+            key_of_variable[variable],
+            f"{variable} goes to {adapter.base_url} only; name another variable here, "
+            f"or say --key-env URL={variable}",
+        )
     return model
 
 
 def _variable(entry: Settings, key: str) -> str:
     name = entry.values[key]
-    if not isinstance(name, str) or not spec.VARIABLE.fullmatch(name):
-        what = "must be the name of an environment variable (what stands there is not shown)"
-        raise entry.problem(key, what)
+    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
+        raise entry.problem(
+            key,
+            "must be the name of an environment variable (what stands there is not shown)",
+        )
     return name
 
 
 def _seconds(entry: Settings, key: str) -> float:
-    seconds = entry.number(key, 0, DAY)
+    seconds = entry.number(key, 0, DAY_SECONDS)
     if not seconds:
         raise entry.problem(key, "more than 0 seconds are needed")
     return seconds
@@ -223,18 +236,21 @@ def _json(part: Settings, key: str, value: object) -> object:
     if isinstance(value, Map):
         return _json_map(Settings(part.path, f"{part.name}: {key}", value))
     if isinstance(value, Seq):
-        return [_json(part, key, one) for one in value]
+        return [_json(part, key, element) for element in value]
     scalar = str(value)
     if not scalar:
-        what = "is empty or null; take the line out, or put the parameter under omit"
-        raise part.problem(key, what)
+        raise part.problem(
+            key, "is empty or null; take the line out, or put the parameter under omit"
+        )
     if scalar in ("true", "false"):
         return scalar == "true"
     if not _JSON_NUMBER.fullmatch(scalar):
         return scalar
-    if len(scalar) >= 40 or not math.isfinite(float(scalar)):
+    if len(scalar) > MAX_NUMBER_LENGTH or not math.isfinite(float(scalar)):
         raise part.problem(key, "a number that a float can hold is needed")
-    return int(scalar) if scalar.lstrip("-").isdigit() else float(scalar)
+    if scalar.lstrip("-").isdigit():
+        return int(scalar)
+    return float(scalar)
 
 
 def _headers(entry: Settings, key: str) -> Mapping[str, str]:

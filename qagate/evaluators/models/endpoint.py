@@ -140,12 +140,6 @@ def _headers(
     return headers
 
 
-def no_key(spec: Spec) -> FatalError:
-    """Return the error of a call without a key."""
-    advice = f"set the environment variable {spec.api_key_env}"
-    return FatalError("no_key", f"{spec.text}: no API key; {advice}")
-
-
 def trusted_certificates() -> SSLContext:
     """Return the certificates to trust. Raises FatalError if they cannot be read."""
     try:

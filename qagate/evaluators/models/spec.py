@@ -1,17 +1,16 @@
-"""Which model is meant (a SPEC, or a name in models.yaml), base URLs, and which key goes where."""
+"""Which model is meant: a SPEC on the command line, or a name in models.yaml, as a Spec.
 
-import os
+A SPEC is ``openai:NAME``, ``openai:NAME@URL`` for a server that speaks the provider's protocol,
+``http:NAME`` for a service in a models file, or ``python:MODULE:FUNCTION``. All of them become
+one kind of object. A Spec says how its model is reached and asked, and what tells it from every
+other model; it never holds a key.
+"""
+
 import re
-import socket
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
-from io import StringIO
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from pathlib import Path
-from types import MappingProxyType
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, UsageError
@@ -23,8 +22,8 @@ from qagate.evaluators.models.targets import (
     FunctionTarget,
     HttpTarget,
 )
-from qagate.evaluators.reading import read_text
-from qagate.evaluators.text import PLACEHOLDER, Key, mask, one_line
+from qagate.evaluators.models.urls import is_loopback, is_same_host, normalise_url
+from qagate.evaluators.text import mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,
@@ -34,9 +33,13 @@ PROVIDERS: Mapping[str, ProviderAdapter] = {
 CALL_DEADLINE_S = 120.0
 ITEM_DEADLINE_S = 900.0
 MAX_NAME_LENGTH = 200
-PORTS = {"http": 80, "https": 443}
-METADATA_NAMES = frozenset({"metadata", "metadata.goog", "metadata.google.internal"})
-METADATA_ADDRESSES = frozenset({"fd00:ec2::254", "100.100.100.200", "192.0.0.192"})
+MODELS_FILE = (
+    "models in addition to evaluators/models.yaml, in the same form; its entries win"
+)
+"""The help of ``--models``."""
+_URL_MARK = re.compile(r"@(?=https?://)", re.IGNORECASE)
+_ADDRESS_MARK = re.compile(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", re.IGNORECASE)
+"""Begins what looks like an address, although it has no ``http://``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +180,7 @@ class Spec:
     @property
     def limits(self) -> Limits:
         """How the model may be asked."""
-        longest = self.merged({}).get(self.max_tokens_as)
+        max_tokens = self.merged({}).get(self.max_tokens_as)
         return Limits(
             host=urlsplit(self.base_url).netloc or self.name,
             deadline=self.deadline,
@@ -185,56 +188,67 @@ class Spec:
             concurrency=self.concurrency,
             rpm=self.rpm,
             tpm=self.tpm,
-            max_tokens=longest if isinstance(longest, int) else None,
+            max_tokens=max_tokens if isinstance(max_tokens, int) else None,
             takes_case=self.takes_case,
         )
 
     def merged(self, parameters: Mapping[str, object]) -> dict[str, object]:
         """Return the parameters to send: the provider's defaults, then these, then our own."""
-        usual = {} if self.function else self.adapter.defaults
-        every = {**usual, **parameters, **self.parameters}
-        every = {key: value for key, value in every.items() if key not in self.omit}
-        if "max_tokens" in every:
-            every[self.max_tokens_as] = every.pop("max_tokens")
-        return every
+        defaults = {} if self.function else self.adapter.defaults
+        merged = {**defaults, **parameters, **self.parameters}
+        for name in self.omit:
+            merged.pop(name, None)
+        if "max_tokens" in merged:
+            merged[self.max_tokens_as] = merged.pop("max_tokens")
+        return merged
 
 
 def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
     """Return what a SPEC or a name in the catalogue means. Raises UsageError with what is known."""
     provider, colon, rest = text.partition(":")
-    known = catalogue.get(text) or catalogue.get(rest if provider == HTTP else "")
-    if known or (provider == PYTHON and rest):
-        return replace(known, text=text) if known else of_function(rest, text)
+    entry = catalogue.get(text)
+    if entry is None and provider == HTTP:
+        entry = catalogue.get(rest)
+    if entry is not None:
+        return replace(entry, text=text)
+    if provider == PYTHON and rest:
+        return of_function(rest, text)
     if not colon or provider not in PROVIDERS:
-        raise _unknown(text, provider if colon else text, catalogue)
-    # Names may hold ``@``, ``/`` and ``:`` themselves: the last ``@http(s)://`` begins the URL.
-    marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
-    if not marks and re.search(
-        r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE
-    ):
-        raise UsageError(
-            f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
-        )
-    name, base_url = (
-        (rest[: marks[-1].start()], rest[marks[-1].end() :]) if marks else (rest, None)
-    )
+        raise _unknown(text, catalogue)
+    name, base_url = _name_and_url(rest)
     return build(provider, check_name(name, text), base_url, text)
+
+
+def _name_and_url(text: str) -> tuple[str, str | None]:
+    """Return the parts of NAME@URL; None where there is no URL.
+
+    Names may hold ``@``, ``/`` and ``:`` themselves: the last ``@http(s)://`` begins the URL.
+    """
+    marks = list(_URL_MARK.finditer(text))
+    if marks:
+        last_mark = marks[-1]
+        return text[: last_mark.start()], text[last_mark.end() :]
+    if _ADDRESS_MARK.search(text):
+        raise UsageError(
+            f"{_shown(text)}: an address starts with http:// or https://; write NAME@http://HOST"
+        )
+    return text, None
 
 
 def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     """Return the Spec of a known provider's model; without a ``base_url``, at its own host."""
-    known = PROVIDERS[provider]
-    address = known.base_url if base_url is None else normalise_url(base_url)
-    if known.adds_v1:
+    adapter = PROVIDERS[provider]
+    address = adapter.base_url if base_url is None else normalise_url(base_url)
+    if adapter.adds_v1:
         address = address.removesuffix("/v1")
-    is_own = is_same_host(address, known.base_url)
+    is_own_host = is_same_host(address, adapter.base_url)
     return Spec(
         text=text,
         provider=provider,
         name=name,
         base_url=address,
-        api_key_env=known.api_key_env if is_own else "",
-        max_tokens_as=known.max_tokens_as,
+        api_key_env=adapter.api_key_env if is_own_host else "",
+        max_tokens_as=adapter.max_tokens_as,
     )
 
 
@@ -249,210 +263,71 @@ def check_judge(spec: Spec) -> Spec:
 
 def of_function(name: str, text: str) -> Spec:
     """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, without loading it."""
-    called, _, version = name.partition("@")
-    target = FunctionTarget(name=called, version=version)
+    function, _, version = name.partition("@")
     return Spec(
-        text=text, provider=PYTHON, name=called, version=version, function=target
+        text=text,
+        provider=PYTHON,
+        name=function,
+        version=version,
+        function=FunctionTarget(name=function, version=version),
     )
 
 
 def check_name(name: str, where: str) -> str:
     """Return a model's name. Raises UsageError for one that no server could know."""
-    wrong = ""
     if not re.fullmatch(r"\S+", name) or not name.isprintable() or "://" in name:
-        wrong = f"{_shown(name)} is not a model's name; "
-        wrong += "write openai:NAME or openai:NAME@https://HOST/v1"
-    elif len(name) > MAX_NAME_LENGTH:
-        wrong = f"the model's name is longer than {MAX_NAME_LENGTH} characters"
-    if wrong:
-        raise UsageError(f"{_shown(where)}: {wrong}")
+        raise UsageError(
+            f"{_shown(where)}: {_shown(name)} is not a model's name; "
+            "write openai:NAME or openai:NAME@https://HOST/v1"
+        )
+    if len(name) > MAX_NAME_LENGTH:
+        raise UsageError(
+            f"{_shown(where)}: the model's name is longer than {MAX_NAME_LENGTH} characters"
+        )
     return name
 
 
-def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
-    services = [f"{HTTP}:{name}" for name, spec in catalogue.items() if spec.http]
-    forms = ("openai:NAME@URL", f"{PYTHON}:MODULE:FUNCTION", f"{HTTP}:NAME")
-    names = [
-        *(f"{provider}:NAME" for provider in PROVIDERS),
-        *forms,
+def _unknown(text: str, catalogue: Mapping[str, Spec]) -> UsageError:
+    """Return the error for a text that means no model."""
+    known = [
+        *[f"{provider}:NAME" for provider in PROVIDERS],
+        "openai:NAME@URL",
+        f"{PYTHON}:MODULE:FUNCTION",
+        f"{HTTP}:NAME",
         *sorted(catalogue),
     ]
-    wanted = text if head == HTTP else head
-    close = get_close_matches(wanted, [*PROVIDERS, PYTHON, *catalogue, *services], n=1)
-    owner = next(
-        (name for name, one in PROVIDERS.items() if text.startswith(one.families)), ""
-    )
-    _, colon, name = text.partition(":")
-    hint = "."
+    hint = _hint(text, catalogue)
+    return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(known)}")
+
+
+def _hint(text: str, catalogue: Mapping[str, Spec]) -> str:
+    """Return what was probably meant, as the end of a sentence."""
     if text in PROVIDERS:
-        hint = f": it needs a name, {text}:NAME."
-    elif re.match(r"https?://|[\w.-]+:\d+(/|$)", text):
+        return f": it needs a name, {text}:NAME."
+    if re.match(r"https?://|[\w.-]+:\d+(/|$)", text):
         url = text if "://" in text else f"http://{text}"
-        hint = (
-            f"; a URL needs the model's name in front: {_shown(f'openai:NAME@{url}')}."
-        )
-    elif owner or close:
-        hint = f"; did you mean {_shown(f'{owner}:{text}' if owner else close[0])}?"
-    elif colon and name:
-        hint = f"; where its server speaks OpenAI's protocol, say {_shown(f'openai:{name}@URL')}."
-    return UsageError(f"unknown model {_shown(text)}{hint} Known: {', '.join(names)}")
+        example = _shown(f"openai:NAME@{url}")
+        return f"; a URL needs the model's name in front: {example}."
+    for provider, adapter in PROVIDERS.items():
+        if text.startswith(adapter.families):
+            return f"; did you mean {_shown(f'{provider}:{text}')}?"
+    head, _, name = text.partition(":")
+    similar = get_close_matches(
+        text if head == HTTP else head,
+        [*PROVIDERS, PYTHON, *catalogue, *_services(catalogue)],
+        n=1,
+    )
+    if similar:
+        return f"; did you mean {_shown(similar[0])}?"
+    if name:
+        example = _shown(f"openai:{name}@URL")
+        return f"; where its server speaks OpenAI's protocol, say {example}."
+    return "."
+
+
+def _services(catalogue: Mapping[str, Spec]) -> list[str]:
+    return [f"{HTTP}:{name}" for name, spec in catalogue.items() if spec.http]
 
 
 def _shown(text: str) -> str:
     return repr(one_line(mask(text), MAX_NAME_LENGTH))
-
-
-def is_same_host(one: str, other: str) -> bool:
-    """Return whether two normal base URLs share scheme, host and port."""
-    return urlsplit(one)[:2] == urlsplit(other)[:2]
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether a URL names this machine: 127.0.0.0/8, ::1 or localhost."""
-    host = (urlsplit(url).hostname or "").rstrip(".")
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
-
-
-def normalise_url(url: str) -> str:
-    """Return a base URL with lower-case scheme and host, without default port and end slash.
-
-    Raises UsageError for all but plain http(s), http to another machine, and what is never called.
-    """
-    try:
-        # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
-        if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
-            raise ValueError(
-                "it holds spaces, control or non-ASCII characters, or a backslash"
-            )
-        parts = urlsplit(url)
-        port, host = parts.port, (parts.hostname or "").rstrip(".")
-        if problem := _problem(url, parts, host):
-            raise ValueError(problem)
-    except ValueError as error:
-        raise UsageError(f"base URL {mask(url)!r}: {error}") from None
-    shown = f"[{host}]" if ":" in host else host
-    suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
-
-
-def _problem(url: str, parts: SplitResult, host: str) -> str:
-    address = _address(host)
-    is_metadata = host in METADATA_NAMES or str(address) in METADATA_ADDRESSES
-    problems = {
-        "write http:// or https:// in front": parts.scheme not in PORTS,
-        "no user or password here; keys come from the environment": "@" in parts.netloc,
-        "no query (?) and no fragment (#) in a base URL": "?" in url or "#" in url,
-        "the host is missing": not parts.hostname,
-        "a cloud machine's metadata service is never called": is_metadata,
-        "link-local addresses (169.254.0.0/16, fe80::/10) are never called": (
-            address is not None and address.is_link_local
-        ),
-        "http only to this machine (127.0.0.1, ::1, localhost); use https": (
-            parts.scheme == "http" and not is_loopback(url)
-        ),
-    }
-    return next((what for what, is_so in problems.items() if is_so), "")
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is written as, also 127.1 and 2130706433; None for a name."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        with suppress(OSError):
-            return IPv4Address(socket.inet_aton(host))
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-KEY_ENV = (
-    "the environment variable with the key of the server at URL; a provider's own variable is "
-    "read for the provider's own host only"
-)
-MODELS_FILE = (
-    "models in addition to evaluators/models.yaml, in the same form; its entries win"
-)
-ENV_FILE = Path(
-    ".env"
-)  # in the working folder: keys that the environment does not have
-NONE: Mapping[str, str] = MappingProxyType({})
-KEY_FORM = r"[!-~]+"
-HEADER_FORM = r"[!-~]+(?: [!-~]+)*"  # a scheme such as Bearer may precede the key
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
-    """Return the variables that ``--key-env URL=NAME`` names, by URL, or raise UsageError."""
-    found = {}
-    for text in texts:
-        url, equals, name = text.rpartition("=")
-        if not equals or not VARIABLE.fullmatch(name):
-            raise UsageError(
-                "--key-env: URL=NAME is needed, with the name of an environment variable that "
-                f"holds the key; got {mask(url) or 'no URL'} and a name that is not shown"
-            )
-        found[normalise_url(url)] = name
-    return found
-
-
-def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
-    """Return a model's key from the environment or ``.env``; a placeholder for this machine.
-
-    Of ``names``, by URL, the longest that the model's begins with wins over its own variable. A
-    model with ``headers`` needs all their variables. Raises UsageError, without the value, for a
-    key that is not named, not set, or that no header can carry. No traceback can show the value.
-    """
-    if spec.headers:
-        values = (
-            _checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values()
-        )
-        return Key("\n".join(values))
-    if spec.http and not spec.api_key_env:
-        return Key(PLACEHOLDER)
-    above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
-    variable = names[max(above, key=len)] if above else spec.api_key_env
-    if spec.is_loopback and not above and read_variable(variable).is_empty:
-        return Key(PLACEHOLDER)
-    if not variable:
-        raise UsageError(
-            f"{spec.text}: no key is named for {spec.base_url}, and {spec.adapter.api_key_env} "
-            f"goes to {spec.adapter.base_url} only; name the variable that holds its key: "
-            f"--key-env {spec.base_url}=NAME, or api_key_env in models.yaml"
-        )
-    return _checked(spec, variable)
-
-
-def no_key_sent(spec: Spec, key: Key | None) -> str:
-    """Return how to name the key of a server that got none; empty where it got one."""
-    if key is None or key.reveal() != PLACEHOLDER:  # of a server of this machine
-        return ""
-    option = f"if it wants one: --key-env {spec.base_url}=NAME"
-    advice = f"set {spec.api_key_env} if it wants one" if spec.api_key_env else option
-    return f"no key was sent to {urlsplit(spec.base_url).netloc}; {advice}"
-
-
-def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
-    key = read_variable(variable)
-    if key.is_empty:
-        raise UsageError(
-            f"{spec.text}: no API key; set the environment variable {variable}, or note it in .env"
-        )
-    if not re.fullmatch(form, key.reveal()):
-        raise UsageError(
-            f"{variable}: the key holds a space, a line break or a non-ASCII character; "
-            "set it again (its value is not shown)"
-        )
-    return key
-
-
-def read_variable(variable: str) -> Key:
-    """Return what the environment, or else ``.env``, has under a name; else an empty key."""
-    value = os.environ.get(variable)
-    if value is None and variable and ENV_FILE.exists():
-        from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
-
-        value = dotenv_values(
-            stream=StringIO(read_text(ENV_FILE)), interpolate=False
-        ).get(variable)
-    return Key((value or "").strip())

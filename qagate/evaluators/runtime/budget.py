@@ -220,7 +220,7 @@ def _price_at(start: int, price: object) -> float:
 
 
 def pricer(catalogue: Mapping[str, Spec], on: date) -> Price:
-    """Return what says the cost of a reply in USD at one day's prices; None if not known."""
+    """Return a function that says what a reply of a SPEC cost in USD, at one day's prices."""
 
     @cache
     def pricing(text: str) -> Pricing | None:

@@ -225,7 +225,10 @@ class Sender:
     async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
         """Return the reply, after several tries if need be; StoppedError if it was never sent."""
         call = _Call(
-            queue=self.admission.queue(model), model=model, request=request, item=item
+            queue=self.admission.open_queue(model),
+            model=model,
+            request=request,
+            item=item,
         )
         while True:
             try:
@@ -428,7 +431,7 @@ class CallRoute:
     """Whether all items should be at work at once."""
 
     def item(self, meter: Meter) -> AbstractContextManager[None]:
-        """Count an item as at work for a block."""
+        """Count an item as at work while the block runs."""
         return nullcontext()
 
     async def reply(

@@ -336,9 +336,9 @@ class Engine:
     async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
         """Post the items that need not be asked, and wake those that wait until they are due.
 
-        Items of an earlier run are looked up in the ledger, in the order of the plan. No run
-        has more items in hand than it has workers; after so many in a row that the ledger
-        does not have, it has none of the others either.
+        What an earlier run has paid for is looked up in the ledger. No run has more items in
+        hand than it has workers. So after that many in a row that the ledger lacks, it lacks
+        all the others too.
         """
         self._unneeded.update(keys)
         most_misses = 2 * self._concurrency

@@ -233,7 +233,7 @@ class Admission:
         reasons = [server.describe(now) for server in servers]
         return "; ".join(reason for reason in reasons if reason)
 
-    def queue(self, model: core.Model) -> ModelQueue:
+    def open_queue(self, model: core.Model) -> ModelQueue:
         """Return the queue of a model; the first call to it makes one."""
         for queue in self._queues:
             if queue.spec == model.spec:

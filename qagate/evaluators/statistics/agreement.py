@@ -20,21 +20,31 @@ from qagate.evaluators.statistics.count_table import RATINGS, count_patterns
 from qagate.evaluators.statistics.intervals import Array, Estimate, Interval
 
 Parts = Callable[[Array], tuple[Array, Array]]
-Closed = Callable[[Array, Array, float], Interval]
+"""Returns a coefficient's numerator and denominator, from tables."""
+
+ClosedInterval = Callable[[Array, Array, float], Interval]
 """From the tables of clusters, how many have each, and the number of trials."""
 
-PERFECT = 1 - 1e-9  # a coefficient of 1, allowing for rounding
+PERFECT = 1 - 1e-9
+"""A coefficient of 1, allowing for rounding."""
 
 
 def kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return Cohen's kappa (1960, Educ. Psychol. Meas. 20:37); undefined for one label only."""
+    """Return Cohen's kappa, -1 to 1; undefined for one label only.
+
+    Cohen (1960), Educ. Psychol. Meas. 20:37: 1 less the disagreement seen, divided by that of
+    chance.
+    """
     import numpy as np
 
     return _weighted_parts(table, 1 - np.eye(table.shape[-1]))
 
 
 def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return kappa weighted by squared distances of labels: Cohen (1968), Psychol. Bull. 70:213."""
+    """Return kappa weighted by squared distances of labels, -1 to 1.
+
+    Cohen (1968), Psychol. Bull. 70:213. The distance is that of the labels' places in the table.
+    """
     import numpy as np
 
     steps = np.arange(table.shape[-1], dtype=np.float64)
@@ -44,36 +54,51 @@ def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
 def _weighted_parts(
     table: Array, weights: Array, fewer: int = 0
 ) -> tuple[Array, Array]:
-    margins = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
-    chance = (weights * margins).sum(axis=(-2, -1))
-    seen = (weights * table).sum(axis=(-2, -1)) * (table.sum(axis=(-2, -1)) - fewer)
+    """Return 1 - seen / chance for the weighted disagreement that is seen, and that of chance.
+
+    Chance pairs the labels of both sides at random. It pairs each label with ``fewer`` labels less
+    than there are: 1 where both sides are one set of labels, as a label is not paired with itself.
+    """
+    total = table.sum(axis=(-2, -1))
+    row_totals = table.sum(axis=-1)
+    column_totals = table.sum(axis=-2)
+    by_chance = row_totals[..., :, None] * column_totals[..., None, :]
+    chance = (weights * by_chance).sum(axis=(-2, -1))
+    seen = (weights * table).sum(axis=(-2, -1)) * (total - fewer)
     return chance - seen, chance
 
 
 def spearman_parts(table: Array) -> tuple[Array, Array]:
-    """Return Spearman's rank correlation (1904, Am. J. Psychol. 15:72); ties share their mean rank.
+    """Return Spearman's rank correlation, -1 to 1; ties share their mean rank.
 
-    Undefined if either side never varies.
+    Spearman (1904), Am. J. Psychol. 15:72. Undefined if either side never varies.
     """
-    margins = table.sum(axis=-1), table.sum(axis=-2)
-    rows, columns = (  # each label's mean rank less the mean of all ranks
-        one.cumsum(axis=-1) - one / 2 - one.sum(axis=-1, keepdims=True) / 2
-        for one in margins
-    )
-    covariance = (table * rows[..., :, None] * columns[..., None, :]).sum(axis=(-2, -1))
-    variances = (margins[0] * rows**2).sum(axis=-1) * (margins[1] * columns**2).sum(
-        axis=-1
-    )
-    return covariance, variances**0.5
+    row_totals = table.sum(axis=-1)
+    column_totals = table.sum(axis=-2)
+    row_ranks = _centred_ranks(row_totals)
+    column_ranks = _centred_ranks(column_totals)
+    products = table * row_ranks[..., :, None] * column_ranks[..., None, :]
+    covariance = products.sum(axis=(-2, -1))
+    row_variance = (row_totals * row_ranks**2).sum(axis=-1)
+    column_variance = (column_totals * column_ranks**2).sum(axis=-1)
+    return covariance, (row_variance * column_variance) ** 0.5
 
 
-@dataclass(frozen=True, slots=True)
+def _centred_ranks(totals: Array) -> Array:
+    """Return each label's mean rank less the mean of all ranks, from how often it was given."""
+    up_to_label = totals.cumsum(axis=-1)
+    all_labels = totals.sum(axis=-1, keepdims=True)
+    ranks: Array = up_to_label - totals / 2 - all_labels / 2
+    return ranks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Coefficient:
     """A coefficient of agreement (at most 1) over tables of counts."""
 
     parts: Parts
     """The coefficient as a ratio."""
-    closed: Closed | None = None
+    closed_interval: ClosedInterval | None = None
     """A formula of the interval; without one it is a bootstrap."""
 
     def estimate(self, patterns: Array, items: Array, trials: int) -> Estimate:
@@ -89,12 +114,12 @@ class Coefficient:
         value = float(numerator / denominator)
         if value >= PERFECT:
             interval = perfect_interval(whole, float(items.sum()))
-        elif self.closed:
-            interval = self.closed(patterns, items, trials)
+        elif self.closed_interval is not None:
+            interval = self.closed_interval(patterns, items, trials)
         else:
-            interval = intervals.percentile(
-                *self.parts(intervals.resample(patterns, items)), items.sum(), trials
-            )
+            resamples = intervals.resample(patterns, items)
+            tops, bottoms = self.parts(resamples)
+            interval = intervals.percentile(tops, bottoms, items.sum(), trials)
         return Estimate.of(value, interval, trials)
 
 
@@ -109,27 +134,36 @@ def kappa_interval(patterns: Array, items: Array, trials: float) -> Interval:
 
     whole = (patterns.T @ items).T
     total = whole.sum()
-    rows, columns = whole.sum(axis=1) / total, whole.sum(axis=0) / total
-    agreed, chance = float(np.trace(whole) / total), float(rows @ columns)
+    row_shares = whole.sum(axis=1) / total
+    column_shares = whole.sum(axis=0) / total
+    agreed = float(np.trace(whole) / total)
+    chance = float(row_shares @ column_shares)
+    # How much a pair in each cell moves kappa, on the scale of the agreement.
     missed = (1 - agreed) / (1 - chance)
-    weights = np.eye(len(rows)) - agreed
-    weights = weights - missed * (columns[:, None] + rows[None, :] - 2 * chance)
+    influence_on_chance = column_shares[:, None] + row_shares[None, :] - 2 * chance
+    influence = np.eye(len(row_shares)) - agreed
+    influence = influence - missed * influence_on_chance
     sizes = patterns.sum(axis=(1, 2))
-    residuals = (patterns * weights).sum(axis=(1, 2))
+    residuals = (patterns * influence).sum(axis=(1, 2))
     size = intervals.effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return _rescaled(
-        agreed, chance, size, intervals.quantile(float(items.sum()), trials)
-    )
+    z = intervals.quantile(float(items.sum()), trials)
+    return _rescaled(agreed, chance, size, z)
 
 
 def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
+    """Return Wilson's interval of an agreement over ``size`` items, on a coefficient's scale.
+
+    There the agreement by ``chance`` is 0, and full agreement is 1.
+    """
     low, high = intervals.wilson(agreed * size, size, z) or (0.0, 1.0)
-    return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
+    low = (low - chance) / (1 - chance)
+    high = (high - chance) / (1 - chance)
+    return max(-1.0, low), high
 
 
-KAPPA = Coefficient(kappa_parts, kappa_interval)
-QUADRATIC_KAPPA = Coefficient(quadratic_kappa_parts)
-SPEARMAN = Coefficient(spearman_parts)
+KAPPA = Coefficient(parts=kappa_parts, closed_interval=kappa_interval)
+QUADRATIC_KAPPA = Coefficient(parts=quadratic_kappa_parts)
+SPEARMAN = Coefficient(parts=spearman_parts)
 
 
 def cohen_kappa(
@@ -145,12 +179,12 @@ def cohen_kappa(
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
     cells = defaultdict(list)
-    for cluster, (first, second) in zip(
-        clusters or range(len(pairs)), pairs, strict=True
-    ):
+    cluster_names = clusters or range(len(pairs))
+    for cluster, (first, second) in zip(cluster_names, pairs, strict=True):
         cells[cluster].append((places[first], places[second]))
     patterns, items = count_patterns(cells.values(), (len(labels), len(labels)))
-    return (QUADRATIC_KAPPA if ordered else KAPPA).estimate(patterns, items, len(pairs))
+    coefficient = QUADRATIC_KAPPA if ordered else KAPPA
+    return coefficient.estimate(patterns, items, len(pairs))
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -164,7 +198,8 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
     chance = float((shares**2).sum())
     if chance >= PERFECT:
         return None
-    return max(-1.0, 1 - intervals.unseen_share(items) / (1 - chance)), 1.0
+    low = 1 - intervals.unseen_share(items) / (1 - chance)
+    return max(-1.0, low), 1.0
 
 
 def krippendorff_alpha(
@@ -180,25 +215,46 @@ def krippendorff_alpha(
     """
     import numpy as np
 
-    every = zip(units, clusters or range(len(units)), strict=True)
-    paired = [(unit, own) for unit, own in every if len(unit) > 1]
-    labels = sorted({label for unit, _ in paired for label in unit})
-    places = {label: place for place, label in enumerate(labels)}
-    tables = np.zeros(
-        (len(paired), len(labels), len(labels))
-    )  # the coincidences of each unit
-    for table, (unit, _) in zip(tables, paired, strict=True):
-        for one, two in permutations(unit, 2):
-            table[places[one], places[two]] += 1 / (len(unit) - 1)
-    named = any(isinstance(label, str) for label in labels) and not _are_ratings(units)
-    weights = 1 - np.eye(len(labels))
-    if not named:
+    paired_units = []
+    clusters_of_units = []
+    cluster_names = clusters or range(len(units))
+    for unit, cluster in zip(units, cluster_names, strict=True):
+        if len(unit) > 1:
+            paired_units.append(unit)
+            clusters_of_units.append(cluster)
+    labels = sorted({label for unit in paired_units for label in unit})
+    has_words = any(isinstance(label, str) for label in labels)
+    closed_interval: ClosedInterval | None
+    if has_words and not _are_ratings(units):
+        weights = 1 - np.eye(len(labels))
+        closed_interval = _label_interval
+    else:
         scale = np.array(labels, dtype=np.float64)
         weights = (scale[:, None] - scale) ** 2
-    closed = _label_interval if named else None
-    alpha = Coefficient(lambda table: _weighted_parts(table, weights, 1), closed)
-    sums = intervals.cluster_sums(tables, [own for _, own in paired])
-    return alpha.estimate(sums, np.ones(len(sums)), len(paired))
+        closed_interval = None
+
+    def parts(table: Array) -> tuple[Array, Array]:
+        return _weighted_parts(table, weights, fewer=1)
+
+    alpha = Coefficient(parts=parts, closed_interval=closed_interval)
+    tables = _coincidences(paired_units, labels)
+    sums = intervals.cluster_sums(tables, clusters_of_units)
+    return alpha.estimate(sums, np.ones(len(sums)), len(paired_units))
+
+
+def _coincidences(units: Sequence[Sequence[Any]], labels: Sequence[Any]) -> Array:
+    """Return each unit's table of coincidences: how often one label stands beside another.
+
+    Every ordered pair of a unit's n labels counts 1 / (n - 1), so that each label counts once.
+    """
+    import numpy as np
+
+    places = {label: place for place, label in enumerate(labels)}
+    tables = np.zeros((len(units), len(labels), len(labels)))
+    for table, unit in zip(tables, units, strict=True):
+        for first, second in permutations(unit, 2):
+            table[places[first], places[second]] += 1 / (len(unit) - 1)
+    return tables
 
 
 def _label_interval(patterns: Array, items: Array, trials: float) -> Interval:
@@ -208,18 +264,23 @@ def _label_interval(patterns: Array, items: Array, trials: float) -> Interval:
     units and S that of all pairs of labels. The delta method gives each cluster's part.
     """
     counts = patterns.sum(axis=2)
-    totals, sizes = counts.sum(axis=0), counts.sum(axis=1)
-    observed = sizes - patterns.trace(axis1=1, axis2=2)
-    n, differing = float(totals.sum()), float(observed.sum())
-    pairs = n**2 - float((totals**2).sum())
-    residuals = 2 * differing / pairs * (n * sizes - counts @ totals)
-    residuals = residuals - observed - differing / (n - 1) * sizes
-    agreed, chance = 1 - differing / n, 1 - pairs / (n * (n - 1))
+    totals = counts.sum(axis=0)
+    sizes = counts.sum(axis=1)
+    disagreements = sizes - patterns.trace(axis1=1, axis2=2)
+    n = float(totals.sum())
+    disagreement = float(disagreements.sum())
+    differing_pairs = n**2 - float((totals**2).sum())
+    residuals = 2 * disagreement / differing_pairs * (n * sizes - counts @ totals)
+    residuals = residuals - disagreements - disagreement / (n - 1) * sizes
+    agreed = 1 - disagreement / n
+    chance = 1 - differing_pairs / (n * (n - 1))
     size = intervals.effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return _rescaled(agreed, chance, size, intervals.quantile(len(patterns), trials))
+    z = intervals.quantile(len(patterns), trials)
+    return _rescaled(agreed, chance, size, z)
 
 
-_NUMBERS = ("0", *RATINGS)  # people's own scales may begin at 0
+_NUMBERS = ("0", *RATINGS)
+"""People's own scales may begin at 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,19 +302,30 @@ def kappas(
     A row has an item's labels in the order of the raters, ``""`` if one gave none; ``clusters`` are
     those of the rows.
     """
-    found = []
-    for one, two in combinations(range(len(raters)), 2):
-        places = [place for place, row in enumerate(rows) if row[one] and row[two]]
-        pairs = [(rows[place][one], rows[place][two]) for place in places]
-        own = [clusters[place] for place in places] if clusters else ()
-        kappa = cohen_kappa(pairs, _NUMBERS if _are_ratings(pairs) else (), own)
-        found.append(PairAgreement(first=raters[one], second=raters[two], kappa=kappa))
-    return tuple(found)
+    agreements = []
+    for first, second in combinations(range(len(raters)), 2):
+        pairs = []
+        clusters_of_pairs = []
+        for place, labels in enumerate(rows):
+            if not labels[first] or not labels[second]:
+                continue
+            pairs.append((labels[first], labels[second]))
+            if clusters:
+                clusters_of_pairs.append(clusters[place])
+        ordered = _NUMBERS if _are_ratings(pairs) else ()
+        agreements.append(
+            PairAgreement(
+                first=raters[first],
+                second=raters[second],
+                kappa=cohen_kappa(pairs, ordered, clusters_of_pairs),
+            )
+        )
+    return tuple(agreements)
 
 
 def _are_ratings(units: Iterable[Sequence[str]]) -> bool:
-    found = {label for unit in units for label in unit}
-    return bool(found) and found <= set(_NUMBERS)
+    labels = {label for unit in units for label in unit}
+    return bool(labels) and labels <= set(_NUMBERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,9 +350,10 @@ class Agreement:
             "{value} [interval undefined] (n={n})",
         )
         if self.items:
-            raw, alpha = self.raw.text(*forms), self.alpha.text(*forms)
-            seen = f"{plural(self.items, noun)} seen by more than one"
-            yield f"{seen}: agreement {raw}, alpha {alpha}"
+            raw = self.raw.text(*forms)
+            alpha = self.alpha.text(*forms)
+            units = f"{plural(self.items, noun)} seen by more than one"
+            yield f"{units}: agreement {raw}, alpha {alpha}"
         for pair in self.pairs:
             yield f"  {pair.first} and {pair.second}: kappa {pair.kappa.text(*forms)}"
 
@@ -291,25 +364,33 @@ def agreement_among(
     group: str = "",
 ) -> Agreement:
     """Return how far raters agree; a unit has the label that each of its raters gave, by name."""
-    import numpy as np
-
-    labels = [[*said.values()] for said in units]
-    equal = [
-        [a == b for a, b in combinations(said, 2)] for said in labels if len(said) > 1
-    ]
-    hits, sizes = (
-        np.array([*map(count, equal)], dtype=np.float64) for count in (sum, len)
-    )
-    n = int(sizes.sum())
-    interval = intervals.clustered_rate(hits, sizes, np.ones_like(hits))
-    names = sorted({name for said in units for name in said})
-    pairs = kappas(
-        names, [[said.get(name, "") for name in names] for said in units], clusters
-    )
+    labels_of_units = [list(unit.values()) for unit in units]
+    raters = sorted({rater for unit in units for rater in unit})
+    rows = [[unit.get(rater, "") for rater in raters] for unit in units]
+    pairs = kappas(raters, rows, clusters)
     return Agreement(
         group=group,
-        items=len(equal),
-        raw=Estimate.of(float(hits.sum()) / n if n else None, interval, n),
-        alpha=krippendorff_alpha(labels, clusters),
+        items=len([labels for labels in labels_of_units if len(labels) > 1]),
+        raw=_raw_agreement(labels_of_units),
+        alpha=krippendorff_alpha(labels_of_units, clusters),
         pairs=tuple(pair for pair in pairs if pair.kappa.n),
     )
+
+
+def _raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
+    """Return the share of pairs of labels of one unit that are equal; ``n`` counts pairs."""
+    import numpy as np
+
+    equal_pairs = []
+    all_pairs = []
+    for labels in units:
+        if len(labels) > 1:
+            are_equal = [first == second for first, second in combinations(labels, 2)]
+            equal_pairs.append(are_equal.count(True))
+            all_pairs.append(len(are_equal))
+    hits = np.array(equal_pairs, dtype=np.float64)
+    sizes = np.array(all_pairs, dtype=np.float64)
+    n = int(sizes.sum())
+    value = float(hits.sum()) / n if n else None
+    interval = intervals.clustered_rate(hits, sizes, np.ones_like(hits))
+    return Estimate.of(value, interval, n)

@@ -26,11 +26,16 @@ BETS = (0.1, 0.2, 0.4, 0.6, 0.9)
 The best bet is about margin / variance: the small ones decide where many pairs differ.
 """
 
-Ends = tuple[float, float]
+Bounds = tuple[float, float]
 """The lowest and the highest that a value can be."""
 
-_STEPS = 24  # halvings of -1 to 1, for an end to about 1e-7
-_RUNS, _SEED = 200, 20261122
+_HALVINGS = 24
+"""Of -1 to 1, for an end to about 1e-7."""
+
+_RUNS = 200
+"""Simulated runs of ``expected_units``."""
+
+_SEED = 20261122
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,19 +65,23 @@ def log_capital(seen: Observations, mean: float) -> Array:
     """
     import numpy as np
 
-    most = seen.largest * (seen.bound + mean)
-    gains = (seen.totals - mean * seen.sizes) / most
-    paths = np.cumsum(np.log1p(np.outer(BETS, gains)), axis=1)
-    capital: Array = np.logaddexp.reduce(paths, axis=0) - math.log(len(BETS))
-    return capital
+    most_lost = seen.largest * (seen.bound + mean)
+    gains = (seen.totals - mean * seen.sizes) / most_lost
+    log_growth_of_bets = np.log1p(np.outer(BETS, gains))
+    log_capital_of_bets = np.cumsum(log_growth_of_bets, axis=1)
+    log_sum: Array = np.logaddexp.reduce(log_capital_of_bets, axis=0)
+    return log_sum - math.log(len(BETS))
 
 
 def first_above(seen: Observations, mean: float) -> float:
     """Return the number of units that showed that the mean is above; infinity if none did."""
     if mean >= seen.bound:
         return math.inf
-    enough = log_capital(seen, mean) >= math.log(DECISIVE)
-    return float(enough.argmax()) + 1 if enough.any() else math.inf
+    is_enough = log_capital(seen, mean) >= math.log(DECISIVE)
+    if not is_enough.any():
+        return math.inf
+    first_place = float(is_enough.argmax())
+    return first_place + 1
 
 
 def first_below(seen: Observations, mean: float) -> float:
@@ -87,11 +96,12 @@ def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
     p-value (Ville) that never rises with more units. So what Holm's adjustment rejects at a look it
     rejects at all later ones, and its error holds for all looks together.
     """
-    capitals = [
-        log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()
-    ]
-    p_values = holm([math.exp(-one) for one in capitals])
-    return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / DECISIVE]
+    p_values = []
+    for observations in parts.values():
+        greatest = log_capital(observations.mirrored, -mean).max(initial=0.0)
+        p_values.append(math.exp(-greatest))
+    adjusted = zip(parts, holm(p_values), strict=True)
+    return [name for name, p_value in adjusted if p_value <= 1 / DECISIVE]
 
 
 Test = tuple[Observations, Observations, float, float]
@@ -104,13 +114,15 @@ def first_verdict(tests: Sequence[Test]) -> Literal["PASS", "FAIL", ""]:
 
     Later units change nothing, so it may be looked for after every one.
     """
-    passed = max(first_above(low, passing) for low, _, passing, _ in tests)
-    if passed < math.inf and passed <= min(
-        first_below(low, fail) for low, _, _, fail in tests
-    ):
+    # With unknown values at their lowest, PASS comes latest and FAIL earliest.
+    all_pass = max(first_above(low, passing) for low, _, passing, _ in tests)
+    one_fails = min(first_below(low, failing) for low, _, _, failing in tests)
+    if all_pass < math.inf and all_pass <= one_fails:
         return "PASS"
-    failed = min(first_below(high, failing) for _, high, _, failing in tests)
-    if failed < max(first_above(high, passing) for _, high, passing, _ in tests):
+    # With unknown values at their highest, it is the other way round.
+    one_fails = min(first_below(high, failing) for _, high, _, failing in tests)
+    all_pass = max(first_above(high, passing) for _, high, passing, _ in tests)
+    if one_fails < all_pass:
         return "FAIL"
     return ""
 
@@ -122,19 +134,29 @@ def confidence_sequence(low: Observations, high: Observations) -> Interval | Non
     the outermost mean, of -1 to 1, that no bet has ever excluded. None: the bets exclude every
     mean, so the units are no random sequence.
     """
-    ends = _lowest(low), -_lowest(high.mirrored)
-    return ends if ends[0] <= ends[1] else None
+    low_end = _lower_end(low)
+    high_end = -_lower_end(high.mirrored)
+    if low_end > high_end:
+        return None
+    return low_end, high_end
 
 
-def _lowest(seen: Observations) -> float:
-    """Return the highest mean, of -1 to 1, that the true one is shown to be above; else -1."""
-    low, high = 1e-9 - 1, 1.0  # a bet against the lowest mean of all could not lose
+def _lower_end(seen: Observations) -> float:
+    """Return the highest mean, of -1 to 1, that the true one is shown to be above; else -1.
+
+    The capital falls as the mean rises, so that the end is found by halving.
+    """
+    low = 1e-9 - 1  # a bet against the lowest mean of all could not lose
+    high = 1.0
     if math.isinf(first_above(seen, low)):
         return -1.0
-    for _ in range(_STEPS):  # the capital falls as the mean rises
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        shown = math.isfinite(first_above(seen, middle))
-        low, high = (middle, high) if shown else (low, middle)
+        is_shown = math.isfinite(first_above(seen, middle))
+        if is_shown:
+            low = middle
+        else:
+            high = middle
     return low
 
 
@@ -149,15 +171,15 @@ class Evidence:
     """The most values that a unit can have, seen or not."""
 
     @classmethod
-    def of(cls, units: Iterable[Sequence[Ends]]) -> Evidence:
+    def of(cls, units: Iterable[Sequence[Bounds]]) -> Evidence:
         """Return the evidence of all these units."""
-        made = cls()
+        evidence = cls()
         for unit in units:
-            made.add(unit)
-            made.largest = max(made.largest, len(unit))
-        return made
+            evidence.add(unit)
+            evidence.largest = max(evidence.largest, len(unit))
+        return evidence
 
-    def add(self, unit: Sequence[Ends]) -> None:
+    def add(self, unit: Sequence[Bounds]) -> None:
         """Add a unit: the lowest and the highest that each of its values can be, from -1 to 1."""
         self.lows.append(sum(low for low, _ in unit))
         self.highs.append(sum(high for _, high in unit))
@@ -165,19 +187,19 @@ class Evidence:
 
     def seen(self, sign: int = 1) -> tuple[Observations, Observations]:
         """Return the values, negated where ``sign`` is -1, at their lowest and at their highest."""
+        if sign > 0:
+            return self._observed(self.lows), self._observed(self.highs)
+        return self._observed(self.highs).mirrored, self._observed(self.lows).mirrored
+
+    def _observed(self, totals: Sequence[float]) -> Observations:
         import numpy as np
 
-        sizes = np.array(self.sizes, dtype=np.float64)
-        low, high = (
-            Observations(
-                totals=sign * np.array(one),
-                sizes=sizes,
-                bound=1.0,
-                largest=self.largest,
-            )
-            for one in [self.lows, self.highs][::sign]
+        return Observations(
+            totals=np.array(totals, dtype=np.float64),
+            sizes=np.array(self.sizes, dtype=np.float64),
+            bound=1.0,
+            largest=self.largest,
         )
-        return low, high
 
     @property
     def interval(self) -> Interval | None:
@@ -200,9 +222,12 @@ def expected_units(
 
     random = np.random.default_rng(_SEED)
     chances = [discordance / 2, 1 - discordance, discordance / 2]
-    ends = []
-    for values in random.choice([-1.0, 0.0, 1.0], p=chances, size=(_RUNS, most)):
+    runs = random.choice([-1.0, 0.0, 1.0], p=chances, size=(_RUNS, most))
+    units_used = []
+    for values in runs:
         seen = Observations(totals=values, sizes=np.ones(most), bound=1.0)
-        ends.append(min(first_above(seen, -margin), first_below(seen, -limit)))
-    undecided = float(np.mean(np.isinf(ends)))
-    return float(np.mean(np.minimum(ends, most))), undecided
+        passes = first_above(seen, -margin)
+        fails = first_below(seen, -limit)
+        units_used.append(min(passes, fails))
+    undecided = float(np.mean(np.isinf(units_used)))
+    return float(np.mean(np.minimum(units_used, most))), undecided

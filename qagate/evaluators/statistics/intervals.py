@@ -1,116 +1,70 @@
 """Intervals for one sample, and the figures with intervals that reports show.
 
-All intervals are two-sided at 95 %. None means "cannot be given"; there is never a NaN. Binomial,
-beta and Student's probabilities have eight digits; scipy would take 140 MB more.
+All intervals are two-sided at 95 %. None means "cannot be given"; there is never a NaN.
+
+Items are often dependent: questions about one passage, repeats of one question. Such items are a
+*cluster*. Functions get one number for each distinct cluster and, as ``items``, how many clusters
+are like it. For clustered rates the sample counts as fewer independent trials
+(``effective_size``); other figures have a bootstrap that draws whole clusters (``resample``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
+
+from qagate.evaluators.statistics.probabilities import student_quantile
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 Array: TypeAlias = "npt.NDArray[np.float64]"
+
 Interval = tuple[float, float]
+"""The lower and the upper end."""
 
-Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
+Z95 = 1.959963984540054
+"""The 97.5 % point of the normal distribution."""
+
 SEED = 20240913
+"""Of every bootstrap: the same data always give the same interval."""
+
 ROUNDS = 2000
-WHOLE = (
-    1  # added clusters that move as a whole, as Wilson adds successes to a small sample
-)
-BLOCK = 4_000_000  # numbers in memory at once while resampling
+"""Resamples of a bootstrap."""
 
+WHOLE = 1
+"""Added clusters that move as a whole, as Wilson adds successes to a small sample."""
 
-_NEGLIGIBLE = 1e-17  # share of a sum
-
-
-def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls, or rises, from ``low`` to ``high`` is 0."""
-    falls = function(low) > 0
-    for _ in range(60):  # halvings, for all the digits that a float has
-        middle = (low + high) / 2
-        low, high = (middle, high) if (function(middle) > 0) is falls else (low, middle)
-    return (low + high) / 2
-
-
-def chance(hits: int, trials: int, share: float) -> float:
-    """Return the binomial probability of exactly so many hits, each with probability ``share``."""
-    if not 0 < share < 1:
-        return float(hits == (trials if share >= 1 else 0))
-    ways = (
-        math.lgamma(trials + 1) - math.lgamma(hits + 1) - math.lgamma(trials - hits + 1)
-    )
-    return math.exp(
-        ways + hits * math.log(share) + (trials - hits) * math.log1p(-share)
-    )
-
-
-def at_most(hits: int, trials: int, share: float) -> float:
-    """Return the binomial probability of at most so many hits."""
-    if hits < 0 or hits >= trials:
-        return float(hits >= trials)
-    other = hits + 1 > trials * share  # the other tail is the shorter one
-    if other:
-        hits, share = trials - hits - 1, 1 - share
-    total = term = chance(hits, trials, share)
-    odds = (1 - share) / share if share else 0.0
-    while hits and term > _NEGLIGIBLE * total:
-        term *= hits / (trials - hits + 1) * odds
-        total += term
-        hits -= 1
-    return 1.0 - total if other else total
-
-
-def beta_quantile(a: int, b: int, level: float) -> float:
-    """Return the quantile of the beta distribution with whole parameters, both above 0."""
-    return root(lambda share: at_most(a - 1, a + b - 1, share) - (1 - level), 0.0, 1.0)
-
-
-@cache
-def student_quantile(freedom: float) -> float:
-    """Return the 97.5 % point of Student's distribution with so many degrees of freedom, from 1."""
-    import numpy as np
-
-    # With t = sqrt(freedom) tan(angle) the density is a power of the cosine.
-    nodes, weights = np.polynomial.legendre.leggauss(64)
-    factor = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
-
-    def missing(angle: float) -> float:
-        inside = (
-            (weights * np.cos(angle * (nodes + 1) / 2) ** (freedom - 1)).sum()
-            * angle
-            / 2
-        )
-        return 0.475 - float(factor / math.sqrt(math.pi) * inside)
-
-    widest = min(math.pi / 2, 20 / math.sqrt(freedom))
-    return math.sqrt(freedom) * math.tan(root(missing, 0.0, widest))
+BLOCK = 4_000_000
+"""Numbers in memory at once while resampling."""
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
-    """Return Wilson's score interval of a rate (J. Am. Stat. Assoc. 22:209), or None for ``n`` = 0.
+    """Return Wilson's score interval of a rate, within 0 to 1, or None for ``n`` = 0.
 
-    Neither number need be whole. ``z`` is more than 1.96 where ``n`` was estimated (``quantile``).
+    Wilson (1927), J. Am. Stat. Assoc. 22:209. Neither number need be whole. ``z`` is more than 1.96
+    where ``n`` was estimated (``quantile``).
     """
     if n <= 0:
         return None
-    rate, shrinkage = successes / n, 1 + z**2 / n
+    rate = successes / n
+    shrinkage = 1 + z**2 / n
     centre = (rate + z**2 / (2 * n)) / shrinkage
-    half = (
-        z * math.sqrt(max(0.0, rate * (1 - rate)) / n + (z / (2 * n)) ** 2) / shrinkage
-    )
-    return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
+    variance = max(0.0, rate * (1 - rate)) / n + (z / (2 * n)) ** 2
+    half_width = z * math.sqrt(variance) / shrinkage
+    low = max(0.0, min(rate, centre - half_width))
+    high = min(1.0, max(rate, centre + half_width))
+    return low, high
 
 
 def unseen_share(n: float) -> float:
-    """Return the largest share of a population that ``n`` items may miss: 1 less Wilson's end."""
+    """Return the largest share of a population that ``n`` items may miss, 0 to 1.
+
+    It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials.
+    """
     return Z95**2 / (n + Z95**2)
 
 
@@ -131,15 +85,17 @@ def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
 
     ``items[i]`` clusters have ``hits[i]`` successes in ``sizes[i]`` trials. The sample counts as
     the number of independent trials with the same variance (``effective_size``). A percentile
-    bootstrap would have no width for a rate of 0 or 1.
+    bootstrap would have no width for a rate of 0 or 1. None without trials.
     """
-    n = float((items * sizes).sum())
-    if n <= 0:
+    trials = float((items * sizes).sum())
+    if trials <= 0:
         return None
-    rate = float((items * hits).sum()) / n
+    rate = float((items * hits).sum()) / trials
     size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    estimated = 0 < rate < 1  # without variation each cluster counts as one trial
-    z = quantile(float(items[sizes > 0].sum()), n) if estimated else Z95
+    z = Z95
+    if 0 < rate < 1:  # without variation the size is no estimate: one trial a cluster
+        clusters = float(items[sizes > 0].sum())
+        z = quantile(clusters, trials)
     return wilson(rate * size, size, z)
 
 
@@ -148,25 +104,30 @@ def effective_size(
 ) -> float:
     """Return the number of independent trials with the same information as the clustered ones.
 
-    ``residuals`` are the deviations of a cluster's sum from its expected sum, ``variance`` is that
-    of a single trial. Clustered variance as in Miller (2024), arXiv 2411.00640, section 2.2; design
-    effect after Kish (1965). At most the number of trials; without variation, that of clusters. A
-    few deviating clusters say little about the dependence within clusters, so that the design
-    effect assumes one more (``WHOLE``) that moves as a whole.
+    ``items[i]`` clusters have ``sizes[i]`` trials, and a sum that deviates by ``residuals[i]`` from
+    the expected one. ``variance`` is that of a single trial. The result is at most the number of
+    trials; without variation it is the number of clusters.
+
+    The *design effect* (Kish (1965), Survey Sampling) is how many times the variance of the sum
+    exceeds that of independent trials; the trials are divided by it. The variance of the sum is
+    that of the clusters' sums: Miller (2024), arXiv 2411.00640, section 2.2. But a few deviating
+    clusters say little about the dependence within clusters. So the observed effect, with as much
+    weight as clusters deviate, is averaged with that of ``WHOLE`` clusters that move as a whole.
     """
     trials = float((items * sizes).sum())
     clusters = float(items[sizes > 0].sum())
     if clusters < 2 or variance <= 0:
         return min(clusters, trials)
-    alone = trials * variance  # the spread that independent trials would have
-    whole = (
-        float((items * sizes**2).sum()) / trials
-    )  # the design effect of clusters that are one
-    spread, fourth = (float((items * residuals**power).sum()) for power in (2, 4))
-    moved = max(spread**2 / fourth if fourth else 0.0, alone / whole)  # clusters, about
+    independent_spread = trials * variance
+    effect_of_whole = float((items * sizes**2).sum()) / trials
+    spread = float((items * residuals**2).sum())
+    fourth_powers = float((items * residuals**4).sum())
+    deviating_clusters = independent_spread / effect_of_whole
+    if fourth_powers:
+        deviating_clusters = max(spread**2 / fourth_powers, deviating_clusters)
     effect = (
-        (moved * spread / alone + WHOLE * whole)
-        / (moved + WHOLE)
+        (deviating_clusters * spread / independent_spread + WHOLE * effect_of_whole)
+        / (deviating_clusters + WHOLE)
         * clusters
         / (clusters - 1)
     )
@@ -174,7 +135,10 @@ def effective_size(
 
 
 def cluster_sums(rows: Array, clusters: Sequence[Hashable]) -> Array:
-    """Return the sums of the rows of each cluster, in the order of first appearance."""
+    """Return the sums of the rows of each cluster, in the order of first appearance.
+
+    ``clusters`` names the cluster of each row.
+    """
     import numpy as np
 
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
@@ -186,22 +150,22 @@ def cluster_sums(rows: Array, clusters: Sequence[Hashable]) -> Array:
 def resample(patterns: Array, items: Array) -> Array:
     """Return ``ROUNDS`` count tables, each the sum of as many items, drawn with replacement.
 
-    ``patterns[i]`` is the count table of one item, ``items[i]`` how many items have that table:
-    drawing the multiplicities from a multinomial is the same as drawing the items one by one.
-    The seed is fixed: the same data always give the same interval.
+    ``patterns[i]`` is the count table of one item (or cluster), ``items[i]`` how many have that
+    table: drawing the multiplicities from a multinomial is the same as drawing the items one by
+    one.
     """
     import numpy as np
 
     total = items.sum()
     flat = patterns.reshape(len(patterns), -1)
     random = np.random.default_rng(SEED)
-    step = max(1, BLOCK // len(patterns))
-    sizes = [min(step, ROUNDS - start) for start in range(0, ROUNDS, step)]
-    drawn = [
-        random.multinomial(int(total), items / total, size=size) @ flat
-        for size in sizes
-    ]
-    return np.concatenate(drawn).reshape(ROUNDS, *patterns.shape[1:])
+    rounds_at_once = max(1, BLOCK // len(patterns))
+    tables = []
+    for start in range(0, ROUNDS, rounds_at_once):
+        rounds = min(rounds_at_once, ROUNDS - start)
+        multiplicities = random.multinomial(int(total), items / total, size=rounds)
+        tables.append(multiplicities @ flat)
+    return np.concatenate(tables).reshape(ROUNDS, *patterns.shape[1:])
 
 
 def percentile(
@@ -220,14 +184,16 @@ def percentile(
     if 2 * int(defined.sum()) < len(denominators):
         return None
     ratios = numerators[defined] / denominators[defined]
-    tail = 2.5
+    tail_percent = 2.5
     if clusters < trials:
         reach = quantile(clusters, trials) * math.sqrt(
             clusters / max(1.0, clusters - 1)
         )
-        tail = 50 * math.erfc(reach / math.sqrt(2))
-    low, high = np.percentile(ratios, [tail, 100 - tail])
-    return (float(low), float(high)) if low < high else None
+        tail_percent = 50 * math.erfc(reach / math.sqrt(2))
+    low, high = np.percentile(ratios, [tail_percent, 100 - tail_percent])
+    if low < high:
+        return float(low), float(high)
+    return None  # all are equal, or one is not a number
 
 
 Count = tuple[float, float]
@@ -248,43 +214,69 @@ def corrected_rate(
     above 1 (such a judge tells nothing apart), or where all of the interval is outside 0..1: then
     the judge errs otherwise on these answers than on the labelled ones.
     """
-    samples = (judged, right_passed, wrong_refused)
-    if any(trials <= 0 for _, trials in samples):
+    if any(trials <= 0 for _, trials in (judged, right_passed, wrong_refused)):
         return None
-    rate, sensitivity, specificity = (hits / trials for hits, trials in samples)
+    rate = _share_of(judged)
+    sensitivity = _share_of(right_passed)
+    specificity = _share_of(wrong_refused)
     if sensitivity + specificity <= 1:
         return None
     value = (rate + specificity - 1) / (sensitivity + specificity - 1)
-    low, high = _interval(judged, right_passed, wrong_refused)
+    low, high = _lang_reiczigel(judged, right_passed, wrong_refused)
     if low >= 1 or high <= 0:
         return None
-    point = _clipped(value)
-    low, high = min(point, _clipped(low)), max(point, _clipped(high))
-    bottom, top = wilson(*judged) or (0.0, 1.0)
-    short = max(0.0, top - bottom - (high - low))
-    return Estimate.of(
-        point, (_clipped(low - short), _clipped(high + short)), round(judged[1])
-    )
+    value = _clipped(value)
+    low = min(value, _clipped(low))
+    high = max(value, _clipped(high))
+    judged_low, judged_high = wilson(*judged) or (0.0, 1.0)
+    missing_width = max(0.0, judged_high - judged_low - (high - low))
+    interval = (_clipped(low - missing_width), _clipped(high + missing_width))
+    return Estimate.of(value, interval, round(judged[1]))
 
 
-def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:
-    samples = ((*judged, Z95**2), (*right_passed, 2), (*wrong_refused, 2))
-    n, n_right, n_wrong = (
-        trials + added for _, trials, added in samples
-    )  # half of these are hits
-    rate, sensitivity, specificity = (
-        (hits + added / 2) / (trials + added) for hits, trials, added in samples
-    )
+def _share_of(count: Count) -> float:
+    hits, trials = count
+    return hits / trials
+
+
+def _lang_reiczigel(
+    judged: Count, right_passed: Count, wrong_refused: Count
+) -> Interval:
+    """Return the interval of a corrected rate, which may reach out of 0..1.
+
+    Lang and Reiczigel (2014), Prev. Vet. Med. 113:13. Trials, half of them hits, are added to each
+    sample as in Agresti and Coull's interval: z² to the judged, 2 to the others.
+    """
+    judged = _with_added_trials(judged, Z95**2)
+    right_passed = _with_added_trials(right_passed, 2)
+    wrong_refused = _with_added_trials(wrong_refused, 2)
+    rate = _share_of(judged)
+    sensitivity = _share_of(right_passed)
+    specificity = _share_of(wrong_refused)
     gain = sensitivity + specificity - 1
     if gain <= 0:
         return 0.0, 1.0
     value = (rate + specificity - 1) / gain
-    missed = sensitivity * (1 - sensitivity) / n_right
-    passed = specificity * (1 - specificity) / n_wrong
-    shift = 2 * Z95**2 * (value * missed - (1 - value) * passed)
-    variance = rate * (1 - rate) / n + value**2 * missed + (1 - value) ** 2 * passed
+    variance_of_rate = rate * (1 - rate) / judged[1]
+    variance_of_sensitivity = sensitivity * (1 - sensitivity) / right_passed[1]
+    variance_of_specificity = specificity * (1 - specificity) / wrong_refused[1]
+    variance = (
+        variance_of_rate
+        + value**2 * variance_of_sensitivity
+        + (1 - value) ** 2 * variance_of_specificity
+    )
+    shift = (
+        2
+        * Z95**2
+        * (value * variance_of_sensitivity - (1 - value) * variance_of_specificity)
+    )
     reach = Z95 * math.sqrt(variance) / gain
     return value + shift - reach, value + shift + reach
+
+
+def _with_added_trials(count: Count, added: float) -> Count:
+    hits, trials = count
+    return hits + added / 2, trials + added
 
 
 def _clipped(value: float) -> float:
@@ -312,7 +304,9 @@ class Estimate:
     @property
     def interval(self) -> Interval | None:
         """The 95 % interval, None where there is none."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        if self.low is None or self.high is None:
+            return None
+        return self.low, self.high
 
     def text(
         self,
@@ -351,23 +345,36 @@ def number(value: float | None, *, small: bool = True) -> str:
     """
     if value is None or not math.isfinite(value):
         return "undefined"
-    if small and 1e-9 < abs(value) < 0.01:
-        text = f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
-        return text if len(text.partition(".")[2]) > 3 else f"{value:.3f}"
-    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
+    if not small or not 1e-9 < abs(value) < 0.01:
+        return (
+            f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
+        )
+    text = f"{value:.{_decimals(value)}f}".rstrip("0")
+    _, _, decimals = text.partition(".")
+    if len(decimals) <= 3:
+        return f"{value:.3f}"
+    return text
 
 
 def figure(value: float, *bars: float | None) -> str:
     """Return a number to three decimals; to more where it is smaller, or would look like a bar."""
-    missed = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
-    least = (
-        3 if not 1e-9 < abs(value) < 0.001 else 2 - math.floor(math.log10(abs(value)))
-    )
-    texts = (f"{value:.{digits}f}" for digits in range(least, 16))
-    text = next(text for text in texts if float(text) not in missed)
-    return "0" if float(text) == 0 else text.rstrip("0").rstrip(".")
+    missed_bars = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
+    decimals = _decimals(value) if 1e-9 < abs(value) < 0.001 else 3
+    text = f"{value:.{decimals}f}"
+    while float(text) in missed_bars:
+        decimals += 1
+        text = f"{value:.{decimals}f}"
+    if float(text) == 0:
+        return "0"
+    return text.rstrip("0").rstrip(".")
+
+
+def _decimals(value: float) -> int:
+    """Return how many decimals a number has that is shown to three significant digits."""
+    return 2 - math.floor(math.log10(abs(value)))
 
 
 def span_of(interval: Interval) -> str:
     """Return an interval in words, for instance ``0.35 to 0.48``."""
-    return f"{figure(interval[0])} to {figure(interval[1])}"
+    low, high = interval
+    return f"{figure(low)} to {figure(high)}"

@@ -4,10 +4,11 @@
 difference is new - old: (fixed - broke) / n. Ratios of sums have a bootstrap by clusters; its
 arrays have the runs, old and new, on the first axis behind those of resamples or clusters.
 
-Power is exact, by Tango's own interval: every table (fixed, broke) that may come up is weighed by
-its multinomial probability and counted if its interval clears the bound. ``discordance`` is the
-chance that a pair differs, ``difference`` the true new - old. A normal formula (Liu et al. 2002,
-Stat. Med. 21:231) promises 80 % where these tables give 54 % at 29 pairs and 76 % at 240.
+Power is the probability that an interval excludes a bound. It is exact, by Tango's own interval:
+every table (fixed, broke) that may come up is weighed by its multinomial probability and counted if
+its interval clears the bound. ``discordance`` is the chance that a pair differs, ``difference`` the
+true new - old. A normal formula (Liu et al. 2002, Stat. Med. 21:231) promises 80 % where these
+tables give 54 % at 29 pairs and 76 % at 240.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from qagate.evaluators.statistics import intervals
+from qagate.evaluators.statistics import intervals, probabilities
 from qagate.evaluators.statistics.intervals import (
     BLOCK,
     ROUNDS,
@@ -28,55 +29,65 @@ from qagate.evaluators.statistics.intervals import (
 )
 
 Ratio = Callable[[Array], tuple[Array, Array]]
+"""Returns the numerator and the denominator of one run's count tables."""
 
-_FAR = 1e9  # an infinite score
+_INFINITE_SCORE = 1e9
 
 
 @lru_cache(4096)  # simulated runs ask for the same few counts again and again
 def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
     """Return Tango's score interval of the paired difference, or None for ``n`` = 0.
 
-    Tango (1998), Stat. Med. 17:891, equations 24 to 26. The counts need not be whole. ``z`` is more
-    than 1.96 where the counts were shrunk by an estimate (``intervals.quantile``).
+    Tango (1998), Stat. Med. 17:891, equations 24 to 26. It holds every difference that the score
+    test does not reject. The counts need not be whole. ``z`` is more than 1.96 where the counts
+    were shrunk by an estimate (``intervals.quantile``).
     """
     if n <= 0:
         return None
     difference = (fixed - broke) / n
 
-    def beyond(delta: float, target: float) -> float:
-        return tango_score(fixed, broke, n, delta) - target
+    def above_low(delta: float) -> float:
+        return tango_score(fixed, broke, n, delta) - z
 
-    low = (
-        -1.0
-        if difference <= -1
-        else intervals.root(lambda at: beyond(at, z), -1.0, difference)
-    )
-    high = (
-        1.0
-        if difference >= 1
-        else intervals.root(lambda at: beyond(at, -z), difference, 1.0)
-    )
+    def above_high(delta: float) -> float:
+        return tango_score(fixed, broke, n, delta) + z
+
+    low = -1.0
+    if difference > -1:
+        low = probabilities.root(above_low, -1.0, difference)
+    high = 1.0
+    if difference < 1:
+        high = probabilities.root(above_high, difference, 1.0)
     return low, high
 
 
 def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
-    """Return the score statistic of the hypothesis that the true difference is ``delta``."""
+    """Return the score statistic of the hypothesis that the true difference is ``delta``.
+
+    It falls as ``delta`` rises, and is 0 at the observed difference. Its variance is that of the
+    most likely table under the hypothesis, whose share of broken pairs solves a quadratic equation.
+    """
     linear = (2 * n - fixed + broke) * delta - fixed - broke
     constant = -broke * delta * (1 - delta)
-    root = math.sqrt(max(0.0, linear**2 - 8 * n * constant))
-    share = (root - linear) / (
-        4 * n
-    )  # P(right before, wrong now), most likely under delta
-    variance = n * (2 * share + delta * (1 - delta))
+    discriminant = max(0.0, linear**2 - 8 * n * constant)
+    share_broke = (math.sqrt(discriminant) - linear) / (4 * n)
+    variance = n * (2 * share_broke + delta * (1 - delta))
     excess = fixed - broke - n * delta
-    if variance <= 0:
-        return math.copysign(_FAR, excess) if excess else 0.0
-    return excess / math.sqrt(variance)
+    if variance > 0:
+        return excess / math.sqrt(variance)
+    if not excess:
+        return 0.0
+    return math.copysign(_INFINITE_SCORE, excess)
 
 
 def mcnemar(fixed: int, broke: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test (1947); 1 where no pair differs."""
-    return min(1.0, 2 * intervals.at_most(min(fixed, broke), fixed + broke, 0.5))
+    """Return the exact two-sided p-value of McNemar's test; 1 where no pair differs.
+
+    McNemar (1947), Psychometrika 12:153: without a change, a pair that differs is as likely to be
+    fixed as to be broken.
+    """
+    smaller_tail = probabilities.binomial_at_most(min(fixed, broke), fixed + broke, 0.5)
+    return min(1.0, 2 * smaller_tail)
 
 
 def odds_ratio(
@@ -89,20 +100,30 @@ def odds_ratio(
     """
     if fixed + broke == 0:
         return None, None, None
-    low = intervals.beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
-    high = intervals.beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
     value = fixed / broke if broke else None
-    return value, low / (1 - low), high / (1 - high) if high < 1 else None
+    low_share = 0.0
+    if fixed:
+        low_share = probabilities.beta_quantile(fixed, broke + 1, 0.025)
+    high_share = 1.0
+    if broke:
+        high_share = probabilities.beta_quantile(fixed + 1, broke, 0.975)
+    low = low_share / (1 - low_share)
+    high = high_share / (1 - high_share) if high_share < 1 else None
+    return value, low, high
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return the p-values adjusted for their number. Holm (1979), Scand. J. Stat. 6:65."""
+    """Return the p-values adjusted for their number, in the same order.
+
+    Holm (1979), Scand. J. Stat. 6:65. The smallest of m is multiplied by m, the next by m - 1, and
+    so on; none gets below one before it, or above 1.
+    """
+    smallest_first = sorted(range(len(p_values)), key=lambda place: p_values[place])
     adjusted = [0.0] * len(p_values)
     highest = 0.0
-    for rank, place in enumerate(
-        sorted(range(len(p_values)), key=p_values.__getitem__)
-    ):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+    for rank, place in enumerate(smallest_first):
+        factor = len(p_values) - rank
+        highest = max(highest, min(1.0, factor * p_values[place]))
         adjusted[place] = highest
     return tuple(adjusted)
 
@@ -110,19 +131,17 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     """Return the share of clustered pairs that count as independent (above 0, at most 1).
 
-    Per item: the sum of its differences, the sum of their squares, and its number of pairs.
+    Per cluster: the sum of its pairs' differences, the sum of their squares, and its number of
+    pairs. The share is that of ``intervals.effective_size``.
     """
     import numpy as np
 
     n = float(sizes.sum())
     mean = float(sums.sum()) / n
     variance = float(squares.sum()) / n - mean**2
-    return (
-        intervals.effective_size(
-            sums - mean * sizes, sizes, np.ones_like(sizes), variance
-        )
-        / n
-    )
+    residuals = sums - mean * sizes
+    clusters = np.ones_like(sizes)
+    return intervals.effective_size(residuals, sizes, clusters, variance) / n
 
 
 def p_value_beyond(value: float, low: float, bound: float) -> float:
@@ -135,20 +154,23 @@ def p_value_beyond(value: float, low: float, bound: float) -> float:
         return 1.0
     if value <= low:
         return 0.0
-    return math.erfc(Z95 * (value - bound) / (value - low) / math.sqrt(2))
+    z = Z95 * (value - bound) / (value - low)
+    return math.erfc(z / math.sqrt(2))
 
 
 def smallest_n(margin: float) -> int:
     """Return the fewest pairs that can show that "the drop is below ``margin``": none differs.
 
-    Tango's lower end is then -z²/(n + z²). Raises ValueError unless ``margin`` is between 0 and 1.
+    Tango's lower end is then -z² / (n + z²). Raises ValueError unless ``margin`` is between 0 and
+    1.
     """
     if not 0 < margin < 1:
         raise ValueError(f"a margin is above 0 and below 1, got {margin!r}")
     return math.floor(Z95**2 * (1 - margin) / margin) + 1
 
 
-Z80 = 0.8416212335729143  # the 80 % point of the normal distribution
+Z80 = 0.8416212335729143
+"""The 80 % point of the normal distribution."""
 
 
 def resample_pairs(patterns: Array, clusters: Array) -> Array:
@@ -163,19 +185,22 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
     import numpy as np
 
     total = int(clusters.sum())
-    labelled = clusters @ (patterns[:, 1].sum(axis=-1) > 0)
-    unseen = intervals.unseen_share(float(labelled[labelled > 0].min()))
+    has_label = patterns[:, 1].sum(axis=-1) > 0
+    clusters_with_label = clusters @ has_label
+    rarest = float(clusters_with_label[clusters_with_label > 0].min())
+    unseen = intervals.unseen_share(rarest)
     shares = clusters / total
-    old, new = (patterns[:, run].reshape(len(patterns), -1) for run in (0, 1))
+    old_tables = patterns[:, 0].reshape(len(patterns), -1)
+    new_tables = patterns[:, 1].reshape(len(patterns), -1)
     random = np.random.default_rng(SEED)
-    drawn = np.empty((ROUNDS, 2, old.shape[1]))
-    step = max(1, BLOCK // len(patterns))
-    for start in range(0, ROUNDS, step):
-        block = drawn[start : start + step]
-        apart = random.binomial(total, unseen, size=len(block))
-        both = random.multinomial(total - apart, shares)
-        block[:, 0] = (both + random.multinomial(apart, shares)) @ old
-        block[:, 1] = (both + random.multinomial(apart, shares)) @ new
+    drawn = np.empty((ROUNDS, 2, old_tables.shape[1]))
+    rounds_at_once = max(1, BLOCK // len(patterns))
+    for start in range(0, ROUNDS, rounds_at_once):
+        block = drawn[start : start + rounds_at_once]
+        separate = random.binomial(total, unseen, size=len(block))
+        together = random.multinomial(total - separate, shares)
+        block[:, 0] = (together + random.multinomial(separate, shares)) @ old_tables
+        block[:, 1] = (together + random.multinomial(separate, shares)) @ new_tables
     return drawn.reshape(ROUNDS, *patterns.shape[1:])
 
 
@@ -183,21 +208,24 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
     """Return new - old of a ratio of one run's table, and 1; 0 if undefined on either side."""
     import numpy as np
 
-    (old_top, old_bottom), (new_top, new_bottom) = (
-        ratio(counts[..., run, :, :]) for run in (0, 1)
-    )
+    old_top, old_bottom = ratio(counts[..., 0, :, :])
+    new_top, new_bottom = ratio(counts[..., 1, :, :])
     defined = (old_bottom != 0) & (new_bottom != 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gap = new_top / new_bottom - old_top / old_bottom
-    return np.where(defined, gap, np.nan), defined.astype(np.float64)
+        difference = new_top / new_bottom - old_top / old_bottom
+    return np.where(defined, difference, np.nan), defined.astype(np.float64)
 
 
 POWER = 0.8
 """The power that ``confirmed_margin`` and ``pairs_needed`` require."""
 
-_TAIL = 6.0  # standard deviations beyond which tables are ignored
-_HALVINGS = 14  # of the interval 0 to 1, for a margin to within 0.0001
-_MOST = 1_000_000  # pairs
+_TAIL = 6.0
+"""Standard deviations beyond which numbers of discordant pairs are ignored."""
+
+_HALVINGS = 14
+"""Of the interval 0 to 1, for a margin to within 0.0001."""
+
+_MOST_PAIRS = 1_000_000
 
 
 def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> float:
@@ -209,44 +237,53 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     if difference < bound:
         return power(n, -bound, discordance, -difference)
     rate = min(1.0, max(discordance, abs(difference)))
-    centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
-    totals = range(
-        max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1
-    )
-    share = (
-        (rate - difference) / (2 * rate) if rate else 0.0
-    )  # of the pairs that differ, broke
-    below = _shown(n, bound, totals, share)
-    chances = (
-        intervals.chance(it, n, rate) * part
-        for it, part in zip(totals, below, strict=True)
-    )
-    return min(1.0, math.fsum(chances))
+    expected = n * rate
+    reach = _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
+    fewest = max(0, math.floor(expected - reach))
+    most = min(n, math.ceil(expected + reach))
+    discordant_counts = range(fewest, most + 1)
+    share_broke = 0.0
+    if rate:
+        share_broke = (rate - difference) / (2 * rate)
+    clears = _clearing_probabilities(n, bound, discordant_counts, share_broke)
+    weighed = [
+        probabilities.binomial(discordant, n, rate) * probability
+        for discordant, probability in zip(discordant_counts, clears, strict=True)
+    ]
+    return min(1.0, math.fsum(weighed))
 
 
-def _shown(
-    n: int, bound: float, totals: Sequence[int], share: float
+def _clearing_probabilities(
+    n: int, bound: float, discordant_counts: Sequence[int], share_broke: float
 ) -> Iterator[float]:
     """Yield the probability that the bound is cleared, for each number of discordant pairs.
 
-    A ``share`` of them broke. The totals rise by 1 and the most broken pairs that clear the bound
-    never fall, so that each probability follows from the one before: with one pair more it falls by
-    ``share`` times the chance of exactly so many.
+    A ``share_broke`` of them broke. The numbers rise by 1 and the most broken pairs that clear the
+    bound never fall, so that each probability follows from the one before: with one pair more it
+    falls by ``share_broke`` times the chance of exactly so many.
     """
 
-    def misses(total: int, broke: int) -> bool:
-        return tango_score(total - broke, broke, n, bound) <= Z95
+    def misses(discordant: int, broke: int) -> bool:
+        return tango_score(discordant - broke, broke, n, bound) <= Z95
 
-    first = totals[0]
-    broke = bisect_left(range(first + 1), True, key=lambda count: misses(first, count))
-    found = intervals.at_most(broke - 1, first, share)
-    for total in totals:
-        while broke <= total and not misses(total, broke):
-            found += intervals.chance(broke, total, share)
-            broke += 1
-        yield min(1.0, max(0.0, found))
-        if broke:
-            found -= share * intervals.chance(broke - 1, total, share)
+    first = discordant_counts[0]
+    # The fewest broken pairs with which the bound is missed.
+    fewest_missing = bisect_left(
+        range(first + 1), True, key=lambda broke: misses(first, broke)
+    )
+    probability = probabilities.binomial_at_most(fewest_missing - 1, first, share_broke)
+    for discordant in discordant_counts:
+        while fewest_missing <= discordant and not misses(discordant, fewest_missing):
+            probability += probabilities.binomial(
+                fewest_missing, discordant, share_broke
+            )
+            fewest_missing += 1
+        yield min(1.0, max(0.0, probability))
+        if fewest_missing:
+            exactly_so_many = probabilities.binomial(
+                fewest_missing - 1, discordant, share_broke
+            )
+            probability -= share_broke * exactly_so_many
 
 
 def confirmed_margin(n: int, discordance: float) -> float | None:
@@ -259,9 +296,10 @@ def confirmed_margin(n: int, discordance: float) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (
-            (low, middle) if power(n, -middle, discordance) >= POWER else (middle, high)
-        )
+        if power(n, -middle, discordance) >= POWER:
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -270,21 +308,26 @@ def pairs_needed(bound: float, discordance: float, difference: float) -> int | N
 
     Counts are whole, so that slightly more pairs may have slightly less power. None if the true
     difference is so near the bound that a million pairs are not enough.
+
+    The search begins with what a normal difference would need, goes up by eighths until the power
+    is enough, and then halves the range.
     """
     gap = abs(difference - bound)
-    usual = (Z95 + Z80) ** 2 * (max(discordance, abs(difference)) - difference**2)
-    if usual >= _MOST * gap**2:
+    variance = max(discordance, abs(difference)) - difference**2
+    pairs_times_squared_gap = (Z95 + Z80) ** 2 * variance
+    if pairs_times_squared_gap >= _MOST_PAIRS * gap**2:
         return None
-    fewest, most = (
-        0,
-        max(1, round(usual / gap**2)),
-    )  # what a normal difference would need
-    while power(most, bound, discordance, difference) < POWER:
-        if most > _MOST:
+    too_few = 0
+    enough = max(1, round(pairs_times_squared_gap / gap**2))
+    while power(enough, bound, discordance, difference) < POWER:
+        if enough > _MOST_PAIRS:
             return None
-        fewest, most = most, most + most // 8 + 1
-    while most - fewest > 1 + most // 200:
-        middle = (fewest + most) // 2
-        enough = power(middle, bound, discordance, difference) >= POWER
-        fewest, most = (fewest, middle) if enough else (middle, most)
-    return most
+        too_few = enough
+        enough += enough // 8 + 1
+    while enough - too_few > 1 + enough // 200:
+        middle = (too_few + enough) // 2
+        if power(middle, bound, discordance, difference) >= POWER:
+            enough = middle
+        else:
+            too_few = middle
+    return enough

@@ -37,7 +37,7 @@ def passing_share(table: CountTable) -> Parts:
 def correct_given_attempted(table: CountTable) -> Parts:
     """Return the share of correct answers among those that are correct or incorrect.
 
-    Wei et al. (2024), SimpleQA, arXiv 2411.04368, section 3.1.
+    Wei et al. (2024), SimpleQA, arXiv 2411.04368.
     """
     correct = table.of(CORRECT)
     return correct, correct + table.of(INCORRECT)

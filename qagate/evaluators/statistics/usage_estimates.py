@@ -9,18 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from qagate.evaluators.statistics import intervals
+from qagate.evaluators.statistics import intervals, probabilities
 from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 
-FEWEST_ROUNDS = (
-    500  # of a bootstrap over very many items, where more would take seconds
-)
-FEW_ALIKE = 30  # clusters without any spread that may hide one
-ROUNDING = 1e-12  # a share of the largest sum: less is no spread
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+FEWEST_ROUNDS = 500
+"""Of a bootstrap over very many items, where more would take seconds."""
+
+FEW_ALIKE = 30
+"""So many clusters without any spread may hide one that differs."""
+
+ROUNDING = 1e-12
+"""A share of the largest sum: less is no spread."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageMetric:
     """One row of the table: the mean or a quantile of a figure over all answers."""
 
@@ -39,24 +47,27 @@ class UsageMetric:
             return UNDEFINED
         import numpy as np
 
-        seen = np.array(values, dtype=np.float64)
-        value = self._value(seen)
+        figures = np.array(values, dtype=np.float64)
+        n = len(figures)
+        value = self._value(figures)
         if not math.isfinite(value):
-            return Estimate.of(None, None, len(seen))
+            return Estimate.of(None, None, n)
         if self.quantile is not None:
-            return Estimate.of(
-                value, quantile_interval(seen, clusters, self.quantile), len(seen)
-            )
-        sums = intervals.cluster_sums(
-            np.stack([seen, np.ones(len(seen))], axis=1), clusters
-        )
-        low, high = ratio_interval(sums[:, 0], sums[:, 1], float(seen.max()))
-        return Estimate.of(value, (max(0.0, low), high), len(seen))
+            interval = quantile_interval(figures, clusters, self.quantile)
+            return Estimate.of(value, interval, n)
+        rows = np.stack([figures, np.ones(n)], axis=1)
+        tops, bottoms = intervals.cluster_sums(rows, clusters).T
+        low, high = ratio_interval(tops, bottoms, float(figures.max()))
+        return Estimate.of(value, (max(0.0, low), high), n)
 
     def change(
-        self, old: Sequence[float], new: Sequence[float], clusters: Sequence[Hashable],
-        *, relative: bool,
-    ) -> Estimate:  # fmt: skip
+        self,
+        old: Sequence[float],
+        new: Sequence[float],
+        clusters: Sequence[Hashable],
+        *,
+        relative: bool,
+    ) -> Estimate:
         """Return new - old over pairs of items, or new / old - 1 if ``relative``.
 
         A mean's change has the interval of a ratio of sums. A quantile's change has a bootstrap
@@ -67,30 +78,41 @@ class UsageMetric:
             return UNDEFINED
         import numpy as np
 
-        sides = [np.array(side, dtype=np.float64) for side in (old, new)]
-        before, now = map(self._value, sides)
-        base = before if relative else 1.0
-        if not (math.isfinite(before) and math.isfinite(now) and base):
-            return Estimate.of(None, None, len(old))
-        value = (now - before) / base
-        interval: Interval | None
-        if self.quantile is None:
-            bottom = sides[0] if relative else np.ones(len(old))
-            sums = intervals.cluster_sums(
-                np.stack([sides[1] - sides[0], bottom], axis=1), clusters
-            )
-            most = max(float(side.max()) for side in sides) / base + abs(value)
-            interval = ratio_interval(sums[:, 0], sums[:, 1], most)
-        else:
+        sides = _Sides(
+            old=np.array(old, dtype=np.float64), new=np.array(new, dtype=np.float64)
+        )
+        n = len(old)
+        old_value = self._value(sides.old)
+        new_value = self._value(sides.new)
+        base = old_value if relative else 1.0
+        if not (math.isfinite(old_value) and math.isfinite(new_value) and base):
+            return Estimate.of(None, None, n)
+        value = (new_value - old_value) / base
+        if self.quantile is not None:
             interval = _moved_quantile(
                 sides, clusters, self.quantile, base if relative else None
             )
-        return Estimate.of(value, interval, len(old))
+            return Estimate.of(value, interval, n)
+        bottoms = sides.old if relative else np.ones(n)
+        rows = np.stack([sides.new - sides.old, bottoms], axis=1)
+        top_sums, bottom_sums = intervals.cluster_sums(rows, clusters).T
+        largest = max(float(sides.old.max()), float(sides.new.max()))
+        most = largest / base + abs(value)
+        return Estimate.of(value, ratio_interval(top_sums, bottom_sums, most), n)
 
     def _value(self, values: Array) -> float:
         if self.quantile is None:
             return float(values.mean())
-        return float(sorted(values)[_rank(self.quantile, len(values)) - 1])
+        rank = _rank(self.quantile, len(values))
+        return float(sorted(values)[rank - 1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """One figure of the same items in two runs."""
+
+    old: Array
+    new: Array
 
 
 def _rank(share: float, n: float) -> int:
@@ -110,30 +132,43 @@ def quantile_interval(
     """
     import numpy as np
 
+    n = len(values)
     ranked = np.sort(values)
-    below = values <= ranked[_rank(share, len(values)) - 1]
-    pairs = np.stack([below, np.ones(len(values))], axis=1)
-    hits, sizes = intervals.cluster_sums(pairs.astype(np.float64), clusters).T
-    size = len(values)
-    if len(sizes) < size:
-        rate = float(below.mean())
-        spread = hits - rate * sizes
-        size = int(
-            intervals.effective_size(
-                spread, sizes, np.ones(len(sizes)), rate * (1 - rate)
-            )
-        )
+    quantile = ranked[_rank(share, n) - 1]
+    size = _effective_size_below(quantile, values, clusters)
     chances = np.cumsum(
-        [intervals.chance(hits, size, share) for hits in range(size + 1)]
+        [probabilities.binomial(below, size, share) for below in range(size + 1)]
     )
-    low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
-    first, last = (
-        math.floor(low * len(values) / size),
-        math.ceil((high + 1) * len(values) / size),
-    )
-    if first < 1 or last > len(values) or not math.isfinite(ranked[last - 1]):
+    fewest_below = int(np.searchsorted(chances, 0.025))
+    most_below = int(np.searchsorted(chances, 0.975))
+    # Ranks, from 1, among all values; the binomial is over the effective size.
+    low_rank = math.floor(fewest_below * n / size)
+    high_rank = math.ceil((most_below + 1) * n / size)
+    if low_rank < 1 or high_rank > n:
         return None
-    return float(ranked[first - 1]), float(ranked[last - 1])
+    low = float(ranked[low_rank - 1])
+    high = float(ranked[high_rank - 1])
+    if not math.isfinite(high):
+        return None
+    return low, high
+
+
+def _effective_size_below(
+    limit: float, values: Array, clusters: Sequence[Hashable]
+) -> int:
+    """Return how many independent values say as much about the share that is up to a limit."""
+    import numpy as np
+
+    n = len(values)
+    is_below = values <= limit
+    rows = np.stack([is_below, np.ones(n)], axis=1).astype(np.float64)
+    below, sizes = intervals.cluster_sums(rows, clusters).T
+    if len(sizes) == n:
+        return n
+    rate = float(is_below.mean())
+    residuals = below - rate * sizes
+    alike = np.ones(len(sizes))
+    return int(intervals.effective_size(residuals, sizes, alike, rate * (1 - rate)))
 
 
 def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
@@ -144,59 +179,114 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
     deviates, it is the ratio itself over more than ``FEW_ALIKE`` clusters; over fewer it allows for
     unseen ones whose ratio is up to ``most`` away.
     """
-    count, top, bottom = len(tops), float(tops.sum()), float(bottoms.sum())
+    count = len(tops)
+    top = float(tops.sum())
+    bottom = float(bottoms.sum())
     ratio = top / bottom
-    apart = tops - ratio * bottoms
-    if count > 1 and abs(apart).max() > ROUNDING * abs(tops).max():
-        spread = math.sqrt(float((apart**2).sum()) * count / (count - 1))
+    residuals = tops - ratio * bottoms
+    if count > 1 and abs(residuals).max() > ROUNDING * abs(tops).max():
+        spread = math.sqrt(float((residuals**2).sum()) * count / (count - 1))
         reach = intervals.quantile(count, math.inf) * spread / bottom
+    elif count > FEW_ALIKE:
+        reach = 0.0
     else:
-        reach = 0.0 if count > FEW_ALIKE else intervals.unseen_share(count) * most
+        reach = intervals.unseen_share(count) * most
     return ratio - reach, ratio + reach
 
 
 def _moved_quantile(
-    sides: Sequence[Array],
+    sides: _Sides,
     clusters: Sequence[Hashable],
     share: float,
     base: float | None,
 ) -> Interval | None:
     """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
 
+    Where the bootstrap has no interval, as pairs do not vary, it spans what the intervals of both
+    sides allow. None if one of them has none, or if a value that is not known reaches into it.
+    """
+    import numpy as np
+
+    old_interval = quantile_interval(sides.old, clusters, share)
+    new_interval = quantile_interval(sides.new, clusters, share)
+    if old_interval is None or new_interval is None:
+        return None
+    old, new = _resampled_quantiles(sides, clusters, share)
+    total = len(set(clusters))
+    bottoms = old if base else np.ones(len(old))
+    interval = intervals.percentile(new - old, bottoms, total, math.inf)
+    if interval is None:
+        old_low, old_high = old_interval
+        new_low, new_high = new_interval
+        divisor = base or 1.0
+        return (new_low - old_high) / divisor, (new_high - old_low) / divisor
+    low, high = interval
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return interval
+
+
+def _resampled_quantiles(
+    sides: _Sides, clusters: Sequence[Hashable], share: float
+) -> tuple[Array, Array]:
+    """Return the quantile of both sides in each resample of clusters.
+
     A few clusters, for the unseen share, are drawn separately for the two sides, as by
     ``resample_pairs``: pairs that agree by luck do not make an interval narrow.
     """
     import numpy as np
 
-    own = [quantile_interval(side, clusters, share) for side in sides]
-    if None in own:
-        return None
     names = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     places = np.array([names[cluster] for cluster in clusters])
-    random, total = np.random.default_rng(intervals.SEED), len(names)
-    unseen = round(total * intervals.unseen_share(total))
-    orders = [np.argsort(side, kind="stable") for side in sides]
-    step = max(1, intervals.BLOCK // len(places))
-    drawn = np.empty((2, min(intervals.ROUNDS, max(FEWEST_ROUNDS, step))))
-    for start in range(0, drawn.shape[1], step):
-        block = drawn[:, start : start + step]
-        size = block.shape[1]
-        both = random.multinomial(total - unseen, np.full(total, 1 / total), size=size)
-        for found, side, order in zip(block, sides, orders, strict=True):
-            weights = both.astype(np.int32)  # half the memory, and half the time
-            apart = random.integers(0, total, size=(size, unseen))
-            np.add.at(weights, (np.arange(size)[:, None], apart), 1)
-            so_far = weights[:, places[order]].cumsum(axis=1, dtype=np.int32)
-            needed = np.ceil(share * so_far[:, -1:] - 1e-9)
-            found[:] = side[order[(so_far >= needed).argmax(axis=1)]]
-    old, new = drawn
-    moved = intervals.percentile(
-        new - old, old if base else np.ones(len(old)), total, math.inf
-    )
-    if moved and not all(map(math.isfinite, moved)):
-        return None  # what is not known reaches into the interval
-    (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
-    return moved or (
-        (new_low - old_high) / (base or 1.0),
-        (new_high - old_low) / (base or 1.0),
-    )
+    total = len(names)
+    separate = round(total * intervals.unseen_share(total))
+    random = np.random.default_rng(intervals.SEED)
+    rounds_at_once = max(1, intervals.BLOCK // len(places))
+    rounds = min(intervals.ROUNDS, max(FEWEST_ROUNDS, rounds_at_once))
+    old_quantiles = np.empty(rounds)
+    new_quantiles = np.empty(rounds)
+    old_order = np.argsort(sides.old, kind="stable")
+    new_order = np.argsort(sides.new, kind="stable")
+    for start in range(0, rounds, rounds_at_once):
+        end = min(start + rounds_at_once, rounds)
+        together = random.multinomial(
+            total - separate, np.full(total, 1 / total), size=end - start
+        )
+        weights = _with_separate(together, separate, random)
+        old_quantiles[start:end] = _weighted_quantiles(
+            sides.old[old_order], weights[:, places[old_order]], share
+        )
+        weights = _with_separate(together, separate, random)
+        new_quantiles[start:end] = _weighted_quantiles(
+            sides.new[new_order], weights[:, places[new_order]], share
+        )
+    return old_quantiles, new_quantiles
+
+
+def _with_separate(
+    together: npt.NDArray[np.int64], separate: int, random: np.random.Generator
+) -> npt.NDArray[np.int32]:
+    """Return how often each cluster is drawn for one side, in each resample.
+
+    ``together`` says how often for both sides; so many more are drawn ``separate``.
+    """
+    import numpy as np
+
+    rounds, total = together.shape
+    weights = together.astype(np.int32)  # half the memory, and half the time
+    drawn = random.integers(0, total, size=(rounds, separate))
+    np.add.at(weights, (np.arange(rounds)[:, None], drawn), 1)
+    return weights
+
+
+def _weighted_quantiles(
+    ranked: Array, weights: npt.NDArray[np.int32], share: float
+) -> Array:
+    """Return the quantile of ranked values that count as often as their weights, by resample."""
+    import numpy as np
+
+    weight_so_far = weights.cumsum(axis=1, dtype=np.int32)
+    needed = np.ceil(share * weight_so_far[:, -1:] - 1e-9)
+    places = (weight_so_far >= needed).argmax(axis=1)
+    quantiles: Array = ranked[places]
+    return quantiles

@@ -30,7 +30,7 @@ from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.run.report_folder import RUN_FILE, keep, previous
 from qagate.reports.run.run_json import load_report, load_run
-from qagate.reports.run.transcripts import calls_of, parts, title
+from qagate.reports.run.sent_calls import calls_of, parts, title
 from qagate.reports.verdict.rebuild import rebuilt, regated
 
 

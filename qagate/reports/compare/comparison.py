@@ -12,7 +12,7 @@ from qagate.evaluators.statistics.paired import holm
 from qagate.evaluators.text import first_of
 from qagate.reports.compare import pairs
 from qagate.reports.compare.differences import differences, usage_shifts
-from qagate.reports.run.baseline import Baseline, named_model
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.evidence import (
     Change,
     Comparison,
@@ -21,6 +21,7 @@ from qagate.reports.run.evidence import (
     MissedFact,
     SliceComparison,
 )
+from qagate.reports.run.provenance import named_model
 from qagate.reports.run.record import Record
 
 
@@ -38,10 +39,8 @@ def compare(
         f"{name}: {why}; the difference may be the judge's own" for name, why in moved
     )
     return Comparison(
-        model=named_model(
-            str(baseline.run.get("model", "")), baseline.run.get("provenance")
-        ),
-        judge=str(baseline.run.get("judge", "")),
+        model=named_model(baseline.report.model, baseline.report.provenance),
+        judge=baseline.report.judge,
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
         changes=tuple(change for one in listed for change in _changes(one)),

@@ -30,8 +30,9 @@ from qagate.evaluators.statistics.usage_estimates import UsageMetric
 from qagate.reports.compare import pairs
 from qagate.reports.compare.pairs import Hit, PairedDifference, PairedSlice, Sides
 from qagate.reports.metrics import summary
-from qagate.reports.run.evidence import UsageShift, taken
+from qagate.reports.run.evidence import UsageShift
 from qagate.reports.run.record import Record
+from qagate.reports.run.usage import taken
 
 
 def matches_of(sides: Sides) -> Iterator[tuple[PairedSlice, Record | None, Record]]:

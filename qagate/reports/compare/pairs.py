@@ -18,7 +18,7 @@ from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.kinds import Cluster
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import paired
-from qagate.evaluators.statistics.betting import Ends, Evidence
+from qagate.evaluators.statistics.betting import Bounds, Evidence
 from qagate.evaluators.statistics.intervals import (
     UNDEFINED,
     Z95,
@@ -365,14 +365,14 @@ def passes(side: PairedSlice, record: Record) -> bool | None:
     return record.passes(side.bar)
 
 
-def change_ends(before: bool | None, now: bool | None) -> Ends:
+def change_ends(before: bool | None, now: bool | None) -> Bounds:
     """Return the lowest and the highest that new - old can be; None is unknown."""
     low_before, high_before = _possible(before)
     low_now, high_now = _possible(now)
     return low_now - high_before, high_now - low_before
 
 
-def _possible(result: bool | None) -> Ends:
+def _possible(result: bool | None) -> Bounds:
     """Return the lowest and the highest that a result can count: 1 for a pass, 0 for a miss."""
     if result is None:
         return 0, 1
@@ -383,7 +383,7 @@ def interval_at_any_look(
     pairs: Iterable[tuple[str, bool | None, bool | None]],
 ) -> Interval | None:
     """Return the interval of new - old, over pairs by their place, that holds at any look."""
-    units: dict[str, list[Ends]] = defaultdict(list)
+    units: dict[str, list[Bounds]] = defaultdict(list)
     for place, before, now in pairs:
         units[place].append(change_ends(before, now))
     return Evidence.of(units[place] for place in sorted(units)).interval

@@ -8,7 +8,6 @@ would let pass what a good one would not.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice
@@ -41,7 +40,6 @@ from qagate.reports.run.evidence import (
 )
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, GateState
-from qagate.reports.run.run_json import decode, inner, mappings
 
 
 def judging(
@@ -422,12 +420,9 @@ def drift_notes(
         yield f"judge compared with the baseline's, on the labelled items of {name}: {said}"
 
 
-def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
-    """Yield those calibrations of an earlier run that this version can read."""
-    parts = inner(baseline.run, "judging").get("calibrations") if baseline else ()
-    for part in mappings(parts):
-        with suppress(ValueError):
-            yield decode(Calibration, part)
+def calibrations_in(baseline: Baseline | None) -> tuple[Calibration, ...]:
+    """Return the calibrations of an earlier run; none without one."""
+    return baseline.report.judging.calibrations if baseline else ()
 
 
 ERRS_TOO_OFTEN = "the judge errs too often for a conclusion"

@@ -22,7 +22,6 @@ from qagate.reports.metrics.summary import (
     repeat_estimate,
     tabulate,
 )
-from qagate.reports.run.evidence import taken, usage_estimate
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -31,6 +30,7 @@ from qagate.reports.run.report import (
     Obstacle,
     SliceSummary,
 )
+from qagate.reports.run.usage import taken, usage_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

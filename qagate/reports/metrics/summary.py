@@ -13,12 +13,13 @@ from qagate.evaluators.core import CORRECT, Outcome, QAError
 from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import metrics
-from qagate.evaluators.statistics.betting import Ends, Evidence
+from qagate.evaluators.statistics.betting import Bounds, Evidence
 from qagate.evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from qagate.evaluators.statistics.intervals import Array, Estimate
-from qagate.reports.run.evidence import ConfusionCell, usage_estimate
+from qagate.reports.run.evidence import ConfusionCell
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts, SliceSummary
+from qagate.reports.run.usage import usage_estimate
 
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
@@ -288,7 +289,9 @@ def _at_any_look(
         if row and row.every_item and one.value is not None:
             hits = counted_outcomes(row, table)
 
-            def ends(record: Record, hits: AbstractSet[tuple[str, str]] = hits) -> Ends:
+            def ends(
+                record: Record, hits: AbstractSet[tuple[str, str]] = hits
+            ) -> Bounds:
                 gold = on_axis(gold_of(record, slice_.kind), table.golds, slice_)
                 hit = (gold, on_axis(record.result, table.outcomes, slice_)) in hits
                 return (2 * hit - 1, 2 * hit - 1) if record.is_graded else (-1, 1)

@@ -30,7 +30,7 @@ from qagate.door import PREFIX_HELP, PREFIX_SETTING
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.text import harmless
 from qagate.reports.plugin import worker
-from qagate.reports.plugin.options import declare_options
+from qagate.reports.plugin.option_table import declare_options
 from qagate.reports.plugin.worker import (
     pytest_collection_modifyitems,
     pytest_generate_tests,

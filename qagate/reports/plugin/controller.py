@@ -31,9 +31,10 @@ from qagate.cases.dataset import Plan
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
+from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.head_start import takes_all_items
-from qagate.reports.plugin.options import RunOptions, check_collected, shares
+from qagate.reports.plugin.options import RunOptions, shard_header
 from qagate.reports.plugin.progress import Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
@@ -138,7 +139,7 @@ class Controller:
 
     def pytest_report_header(self) -> list[str]:
         """Say what a shard may use of the run's limits."""
-        return shares(self._options)
+        return shard_header(self._options)
 
     def pytest_sessionstart(self) -> None:
         """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible."""

@@ -25,10 +25,11 @@ from qagate.reports.plugin.worker import gc_paused
 from qagate.reports.render import html, markdown
 from qagate.reports.render.writer import append_summary, write
 from qagate.reports.run import clean
-from qagate.reports.run.baseline import Baseline, provenance
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.json_data import ordered
+from qagate.reports.run.provenance import provenance
 from qagate.reports.run.record import total_cost
 from qagate.reports.run.report import WARNING, Report
-from qagate.reports.run.run_json import ordered
 from qagate.reports.run.transcripts import Packer, keys_of, of_ledger
 from qagate.reports.verdict.assemble import Facts, assemble
 from qagate.reports.verdict.trend import with_trend

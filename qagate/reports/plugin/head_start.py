@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.reports.plugin.options import CHOOSING
+from qagate.reports.plugin.collected import CHOOSING
 
 NARROWING_OPTIONS = (
     "qa_shard",

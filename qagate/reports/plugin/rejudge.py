@@ -10,8 +10,8 @@ from qagate.cases.plan import make_plan
 from qagate.evaluators.core import Case, Outcome, Usage, UsageError
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.run.baseline import Baseline, load_baseline
+from qagate.reports.run.json_data import inner
 from qagate.reports.run.record import Record
-from qagate.reports.run.run_json import inner
 from qagate.reports.verdict.assemble import Facts
 
 Name = tuple[str | int, ...]
@@ -51,7 +51,7 @@ def planned(
 
 def _selection_of(earlier: Baseline, choice: Selection) -> Selection:
     """Return a selection that draws the sample of an earlier run."""
-    origin = inner(earlier.run, "provenance")
+    origin = earlier.report.provenance
     return replace(
         choice,
         first=None,
@@ -90,7 +90,7 @@ def ended(
     note = (
         f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
     )
-    origin, slices = inner(earlier.run, "provenance"), {}
+    origin, slices = earlier.report.provenance, {}
     for name, part in inner(facts.provenance, "slices").items():
         slices[name] = {
             **part,
@@ -98,12 +98,12 @@ def ended(
         }
     provenance = {
         **facts.provenance,
-        "model": earlier.run.get("model"),
+        "model": earlier.report.model,
         "sent": {**inner(origin, "sent"), **inner(facts.provenance, "sent")},
         "slices": slices,
         "rejudged": earlier.sha256,
     }
-    model = str(earlier.run.get("model", ""))
+    model = earlier.report.model
     session = replace(facts.session, notes=(*facts.session.notes, note))
     changed = replace(facts, model=model, session=session, provenance=provenance)
     return found, replace(changed, kept=tuple(removed))

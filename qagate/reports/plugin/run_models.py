@@ -19,7 +19,8 @@ from qagate.evaluators.judges.factory import (
 )
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue, replaced_entries
-from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.spec import Spec, parse
 from qagate.reports.plugin.options import RunOptions
 
 

@@ -26,12 +26,8 @@ from qagate.reports.doors import FEATURES, load_feature
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.lost_output import LostOutput
-from qagate.reports.plugin.options import (
-    REPORT_DIR,
-    RunOptions,
-    given_options,
-    read_options,
-)
+from qagate.reports.plugin.option_table import given_options
+from qagate.reports.plugin.options import REPORT_DIR, RunOptions, read_options
 from qagate.reports.run.baselines import BASELINES
 from qagate.reports.run.report_folder import check_apart, claim
 

@@ -23,10 +23,11 @@ from qagate.evaluators.output import content_policy, plural, visible
 from qagate.reports.render import views, words
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
+from qagate.reports.run.json_data import dump, ordered
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report import Report
-from qagate.reports.run.run_json import dump, ordered
-from qagate.reports.run.transcripts import Source, calls_of, keys_of, parts, title
+from qagate.reports.run.sent_calls import calls_of, parts, title
+from qagate.reports.run.transcripts import Source, keys_of
 
 LONGEST = 4_000  # characters of one text on the page
 _PAGE = (

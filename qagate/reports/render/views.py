@@ -14,8 +14,8 @@ from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from qagate.evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
 from qagate.reports.render import words
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
+from qagate.reports.run.json_data import inner
 from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
-from qagate.reports.run.run_json import inner
 
 _EXITS = {
     1: "something failed that is not an item's miss",

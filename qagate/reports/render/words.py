@@ -17,11 +17,11 @@ from qagate.evaluators.statistics.metrics import (
     headlines,
 )
 from qagate.evaluators.text import first_of
-from qagate.reports.run.baseline import named_model
 from qagate.reports.run.evidence import Calibration, Change, UsageShift
+from qagate.reports.run.json_data import inner, mappings
+from qagate.reports.run.provenance import named_model
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, Report, SliceSummary
-from qagate.reports.run.run_json import inner, mappings
 
 Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
 _PROMOTED = (

@@ -25,6 +25,7 @@ from qagate.evaluators.output import (
 from qagate.evaluators.statistics.intervals import number
 from qagate.reports.render import html, markdown, words
 from qagate.reports.run import clean, report_folder, run_json
+from qagate.reports.run.json_data import dump, ordered
 from qagate.reports.run.record import COLUMNS, Record, in_order
 from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.report_folder import (
@@ -35,7 +36,6 @@ from qagate.reports.run.report_folder import (
     SUMMARY,
     TRANSCRIPTS,
 )
-from qagate.reports.run.run_json import dump, ordered
 from qagate.reports.run.transcripts import Packer, Source, keys_of, packed
 
 RESULTS = "results.csv"

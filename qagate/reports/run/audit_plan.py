@@ -10,7 +10,7 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import write_texts
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.reports.run.evidence import AuditPlan, PlannedPair
-from qagate.reports.run.run_json import decode, dump, encode
+from qagate.reports.run.json_data import decode, dump, encode
 
 PLAN_SUFFIX = ".plan.json"
 """In place of the suffix of the file of verdicts."""

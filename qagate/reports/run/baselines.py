@@ -1,4 +1,7 @@
-"""Runs that were promoted: kept by name under ``reports/baselines``."""
+"""Runs that were promoted: kept by name under ``reports/baselines``.
+
+A command or an option that wants an earlier run takes a path or such a name.
+"""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,18 +15,18 @@ BASELINES = Path("reports", "baselines")
 
 def find_run(given: str, here: Path = Path()) -> Path:
     """Return the run of a path or a promoted run's name; raises UsageError with names there are."""
-    path, named = here / given, here / BASELINES / given
-    if path.exists() or Path(given).name != given:
+    path = here / given
+    is_plain_name = Path(given).name == given
+    if path.exists() or not is_plain_name:
         return path
-    if (named / "run.json").is_file():
-        return named
-    names = [one.name for one in promoted(here)]
-    near = get_close_matches(given, names, n=1)
-    hint = (
-        f"did you mean {near[0]!r}?"
-        if near
-        else f"promoted: {', '.join(names) or 'none'}"
-    )
+    promoted_run = here / BASELINES / given
+    if (promoted_run / "run.json").is_file():
+        return promoted_run
+    names = [folder.name for folder in promoted(here)]
+    hint = f"promoted: {', '.join(names) or 'none'}"
+    similar = get_close_matches(given, names, n=1)
+    if similar:
+        hint = f"did you mean {similar[0]!r}?"
     raise UsageError(
         f"{given}: no such path, and no run was promoted under this name; {hint}"
     )
@@ -36,10 +39,8 @@ def promoted(here: Path) -> list[Path]:
 
 def check_name(name: str) -> str:
     """Return a name for a run to be promoted under; raises UsageError where it is no plain one."""
-    if (
-        not name.replace("-", "").replace("_", "").replace(".", "").isalnum()
-        or name[0] in ".-"
-    ):
+    letters_and_digits = name.replace("-", "").replace("_", "").replace(".", "")
+    if not letters_and_digits.isalnum() or name[0] in ".-":
         raise UsageError(
             f"{shown(name)}: a name of letters, digits, '.', '_' and '-' is needed"
         )

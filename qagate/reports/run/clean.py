@@ -1,7 +1,8 @@
-"""Text from models and files made safe: keys masked once, the rest for the medium that shows it.
+"""Text from models and files made safe to show: keys masked once, the rest for each medium.
 
-``masked`` runs where a record or report is made or read, so a cut never leaves half a key in the
-open. Hidden characters are written out, never dropped: odd text should look as odd as it is.
+``masked`` runs where a record or report is made or read, so that a cut never leaves half a
+key in the open. ``line`` is for terminals and logs, ``span`` and ``prose`` are for Markdown.
+Hidden characters are written out, never dropped: odd text should look as odd as it is.
 """
 
 import re
@@ -17,13 +18,15 @@ T = TypeVar("T")
 
 MASK = "[key masked]"
 SPAN_LIMIT = 200
+"""Characters of a code span."""
+PROSE_LIMIT = 400
+"""Characters of a text among others."""
 
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
+"""What Markdown may take for markup, or for a link."""
 _ADDRESS = re.compile(r"([A-Za-z][\w.+:@/-]*://[\w.:/@%~+-]*[\w/])", re.ASCII)
-_ENTITIES = {
-    "<": "&lt;"
-}  # some renderers take a tag that only a backslash stands before
-_WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
+_LOOKALIKES = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
+"""No backslash keeps these from being a mention, a reference or code."""
 
 
 def mask(text: str) -> str:
@@ -33,23 +36,29 @@ def mask(text: str) -> str:
 
 def masked(value: T) -> T:
     """Return a value with every text in it masked, at any depth; itself where nothing is."""
-    given: Any = value
-    if type(given) is str:  # a Kind is no user's text
-        safe: Any = mask(given)
-    elif isinstance(given, Mapping):
-        safe = {masked(key): masked(part) for key, part in given.items()}
-    elif type(given) in (list, tuple):
-        safe = type(given)(map(masked, given))
-    elif is_dataclass(given) and not isinstance(given, type):
-        parts = flat(given)
-        found = {name: masked(part) for name, part in parts.items()}
-        changed = {
-            name: part for name, part in found.items() if part is not parts[name]
-        }
-        safe = replace(given, **changed) if changed else given
-    else:
-        return value
-    return value if safe == given else cast("T", safe)
+    safe = _masked(value)
+    return value if safe == value else cast("T", safe)
+
+
+def _masked(value: Any) -> Any:
+    if type(value) is str:  # a Kind, which is a kind of str, is no user's text
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {masked(key): masked(part) for key, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(masked(part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return _masked_dataclass(value)
+    return value
+
+
+def _masked_dataclass(value: Any) -> Any:
+    changed = {}
+    for name, part in flat(value).items():
+        masked_part = masked(part)
+        if masked_part is not part:
+            changed[name] = masked_part
+    return replace(value, **changed) if changed else value
 
 
 def line(text: str) -> str:
@@ -59,7 +68,9 @@ def line(text: str) -> str:
 
 def cut(text: str, limit: int, mark: str = "…") -> str:
     """Return at most ``limit`` characters of a text, ending in ``mark`` where it was longer."""
-    return text if len(text) <= limit else text[: max(0, limit - len(mark))] + mark
+    if len(text) <= limit:
+        return text
+    return text[: max(0, limit - len(mark))] + mark
 
 
 def span(text: str, limit: int = SPAN_LIMIT) -> str:
@@ -67,20 +78,29 @@ def span(text: str, limit: int = SPAN_LIMIT) -> str:
     shown = cut(line(text), limit)
     if not shown.strip():
         return "*(empty)*"
-    fence = "`" * (1 + max(map(len, re.findall(r"`+", shown)), default=0))
+    longest = 0
+    for backticks in re.findall(r"`+", shown):
+        longest = max(longest, len(backticks))
+    fence = "`" * (longest + 1)
     return f"{fence} {shown} {fence}"
 
 
-def prose(text: str, limit: int = 400) -> str:
+def prose(text: str, limit: int = PROSE_LIMIT) -> str:
     """Return a text for Markdown and tables: no markup, link or mention; addresses as code."""
+    prose_parts = []
+    for part in _ADDRESS.split(cut(line(text), limit)):
+        if _ADDRESS.fullmatch(part):
+            prose_parts.append(f"`{part}`")
+        else:
+            prose_parts.append(
+                _MARKUP.sub(_without_meaning, part.translate(_LOOKALIKES))
+            )
+    return "".join(prose_parts)
 
-    def escaped(part: str) -> str:
-        wide = part.translate(_WIDE)
-        return _MARKUP.sub(
-            lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide
-        )
 
-    parts = _ADDRESS.split(cut(line(text), limit))
-    return "".join(
-        f"`{part}`" if n % 2 else escaped(part) for n, part in enumerate(parts)
-    )
+def _without_meaning(markup: re.Match[str]) -> str:
+    """Return a character of markup that stands for itself."""
+    if markup.group() == "<":
+        # Some renderers take a tag for one although a backslash stands before it.
+        return "&lt;"
+    return f"\\{markup.group()}"

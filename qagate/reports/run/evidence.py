@@ -1,17 +1,19 @@
-"""What a report holds apart from metrics: comparison, language gaps, judge, trend, usage."""
+"""What a report holds apart from counts, metrics and gates: values, and nothing that counts them.
 
-from collections.abc import Callable, Mapping, Sequence
+In the order of the file: how answers compare with those of earlier runs and of other
+languages, how far the judge can be believed, what people's verdicts say, and the trend over
+earlier runs. Intervals are at 95 %, as in all of the product.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qagate.cases.dataset import Slice
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.separation import Separation
-from qagate.evaluators.statistics.usage_estimates import UsageMetric
-from qagate.reports.run.record import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,39 +23,6 @@ class UsageShift:
     before: Estimate
     now: Estimate
     factor: Estimate
-
-
-_FIGURES: Mapping[str, Callable[[Record], float | None]] = {
-    "answer_seconds": lambda record: record.answer_seconds,
-    "answer_tokens_in": lambda record: record.answer_tokens_in,
-    "answer_tokens_out": lambda record: record.answer_tokens_out,
-    "answer_cost": lambda record: record.answer_cost,
-}
-"""What an answer took, by the ``field`` that a usage metric names."""
-
-
-def taken(record: Record | None, row: UsageMetric) -> float | None:
-    """Return what an answer took; None where nobody knows, or there is no answer."""
-    if record is None or record.answer is None:
-        return None
-    return _FIGURES[row.field](record)
-
-
-def usage_estimate(
-    records: Sequence[Record],
-    slice_: Slice,
-    row: UsageMetric,
-    unknown: float | None = None,
-) -> Estimate:
-    """Return one metric. Unknown values count as ``unknown``; None leaves them out."""
-    values = [(record, taken(record, row)) for record in records]
-    known = [(one, unknown if value is None else value) for one, value in values]
-    pairs = [
-        (slice_.cluster_of(one), value) for one, value in known if value is not None
-    ]
-    return row.estimate(
-        [value for _, value in pairs], [cluster for cluster, _ in pairs]
-    )
 
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
@@ -261,10 +230,14 @@ class Calibration:
     @property
     def labels(self) -> str:
         """How many labelled items there are, and what to call them where all are constructed."""
-        tests = 0 < self.items <= self.constructed
-        noun, end = ("unit test", " of the judge") if tests else ("labelled item", "")
-        sampled = f"{self.items:,} of " if self.items < self.whole else ""
-        return f"{sampled}{plural(max(self.items, self.whole), noun)}{end}"
+        count = max(self.items, self.whole)
+        if 0 < self.items <= self.constructed:
+            text = f"{plural(count, 'unit test')} of the judge"
+        else:
+            text = plural(count, "labelled item")
+        if self.items < self.whole:
+            return f"{self.items:,} of {text}"
+        return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,15 +327,18 @@ class Corrected:
     @property
     def caution(self) -> str:
         """What else to know before the figure is used, empty where there is nothing."""
-        said = [self.unfit] if self.unfit else []
+        cautions = []
+        if self.unfit:
+            cautions.append(self.unfit)
         if self.by_people:
-            said.append(f"{plural(self.by_people, 'answer')} by people as they are")
+            answers = plural(self.by_people, "answer")
+            cautions.append(f"{answers} by people as they are")
         if self.constructed:
-            said.append(
+            cautions.append(
                 f"{self.constructed} of the labels are unit tests of the judge, constructed "
                 "answers: they say nothing certain about its errors on this run's own"
             )
-        return "; ".join(said)
+        return "; ".join(cautions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

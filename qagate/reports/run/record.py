@@ -1,4 +1,10 @@
-"""One line of ``records.jsonl``: question, answer, grade and end state of one item."""
+"""The record of one item: question, answer, grade, and how it ended.
+
+Metrics, gates, comparisons and every report file are made from records alone. A record is
+one line of ``records.jsonl`` and a row of ``results.csv``, so its fields are a format: they
+keep their names and their order. ``make_record`` makes it from what the plan and the engine
+know of the item.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -88,8 +94,11 @@ class Record(ItemView):
     def error_kind(self) -> str:
         """The short word for why it has no grade, after whose error it was: model's or judge's."""
         kind = self.error.partition(":")[0]
-        side = "judge" if self.answer is not None else "model"
-        return f"{side}: {kind}" if self.outcome == "error" else kind
+        if self.outcome != "error":
+            return kind
+        if self.answer is None:
+            return f"model: {kind}"
+        return f"judge: {kind}"
 
     def passes(self, bar: int | None = None) -> bool | None:
         """Return whether the item passed, a rating by ``bar`` if given; None if ungraded."""
@@ -100,28 +109,40 @@ class Record(ItemView):
         return self.outcome == "passed"
 
 
-COLUMNS = tuple(one.name for one in fields(Record))
+COLUMNS = tuple(column.name for column in fields(Record))
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:
     """Return records in the order of every report file."""
-    return sorted(
-        records, key=lambda r: (r.dataset, r.language, r.row, r.repeat, r.key)
-    )
+
+    def place(record: Record) -> tuple[str, str, int, int, str]:
+        return (
+            record.dataset,
+            record.language,
+            record.row,
+            record.repeat,
+            record.key,
+        )
+
+    return sorted(records, key=place)
 
 
 def by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
-    """Return the records of each slice by its name."""
-    found: dict[str, list[Record]] = defaultdict(list)
+    """Return the records of each slice by its name, such as ``simpleqa:bg``."""
+    slices: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        found[f"{record.dataset}:{record.language}"].append(record)
-    return {name: tuple(some) for name, some in found.items()}
+        slices[f"{record.dataset}:{record.language}"].append(record)
+    return {name: tuple(slice_records) for name, slice_records in slices.items()}
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum in USD, None where one of the costs is not known."""
-    known = list(costs)
-    return None if None in known else sum(cost for cost in known if cost is not None)
+    known_costs = []
+    for cost in costs:
+        if cost is None:
+            return None
+        known_costs.append(cost)
+    return sum(known_costs)
 
 
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
@@ -177,7 +198,6 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
 
 def safe(record: Record) -> Record:
     """Return the record with keys masked in all its texts: every writer may show these."""
-    values = repr(
-        flat(record).values()
-    )  # with its name, the field ``key`` would look like a key
+    # Only the values: with its name before it, the field ``key`` would look like a key.
+    values = repr(flat(record).values())
     return masked(record) if may_hold_key(values) else record

@@ -1,4 +1,9 @@
-"""The whole of a run as one value: what every renderer is given."""
+"""The whole of a run as one value: what every renderer is given.
+
+``Report`` holds the records, what they come to for each slice (``SliceSummary``), the gates
+(``GateResult``) and the ``Decision``. Nothing here is counted or decided: see ``metrics/``,
+``gates/`` and ``verdict/assemble.py``. Its fields are the keys of ``run.json``.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,10 +30,10 @@ Role = Literal["baseline", "anchor"]
 """What an earlier run is for: compared item by item, or a fixed mark against slow erosion."""
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
-WARNING = "WARNING: "  # the beginning of a note that touches the verdict
-ASK_ANEW = (
-    "--fresh NAME"  # the option that a sentence names where earlier replies mislead
-)
+WARNING = "WARNING: "
+"""The beginning of a note that touches the verdict."""
+ASK_ANEW = "--fresh NAME"
+"""The option that a sentence names where earlier replies mislead."""
 REVIEW = "qagate review RUN"
 """How a sentence begins the command for people; RUN stands for the run's own folder."""
 
@@ -98,25 +103,32 @@ class SliceSummary:
     def obstacle(self) -> str:
         """Why nothing can be decided on this part of the slice; empty where it can."""
         if self.partial:
-            what = "only a part of the slice was run, picked by hand or a shard"
-            return f"{what}; {Obstacle.PARTIAL} of it, or merge all shards, to decide"
-        if (drawn := self.sample) is None or drawn.pinned:
+            return (
+                "only a part of the slice was run, picked by hand or a shard; "
+                f"{Obstacle.PARTIAL} of it, or merge all shards, to decide"
+            )
+        sample = self.sample
+        if sample is None or sample.pinned:
             return ""
-        pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
-        where = f"pin {pin} in the data set or gates file to let them decide, or {Obstacle.PARTIAL}"
-        return f"{drawn.share} items, seed {drawn.seed}; {where}"
+        pin = f"`sample: {{limit: {sample.items}, seed: {sample.seed}}}`"
+        return (
+            f"{sample.share} items, seed {sample.seed}; "
+            f"pin {pin} in the data set or gates file to let them decide, "
+            f"or {Obstacle.PARTIAL}"
+        )
 
     @property
     def part(self) -> str:
         """Which part of the slice was run, for instance ``10 of 60, seed 363``; empty for all."""
         if self.partial:
             return "partial"
-        drawn = [self.sample.text] if self.sample else []
-        asked = (
-            f"{self.counts.planned - self.counts.stopped:,} of {self.counts.planned:,}"
-        )
-        settled = [f"settled after {asked}"] if self.counts.stopped else []
-        return "; ".join(drawn + settled)
+        parts = []
+        if self.sample:
+            parts.append(self.sample.text)
+        if self.counts.stopped:
+            asked = self.counts.planned - self.counts.stopped
+            parts.append(f"settled after {asked:,} of {self.counts.planned:,}")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +161,9 @@ class GateResult:
     @property
     def name(self) -> str:
         """What it is about, for instance ``correct`` or ``drop (anchor)``."""
-        return (
-            f"{self.threshold.name} (anchor)" if self.anchored else self.threshold.name
-        )
+        if self.anchored:
+            return f"{self.threshold.name} (anchor)"
+        return self.threshold.name
 
     @property
     def slice(self) -> str:
@@ -239,5 +251,7 @@ class Report:
             return "INCOMPLETE"
         if self.shards and self.decision.code == 0:
             return "INCONCLUSIVE"
-        word = _VERDICTS.get(self.decision.code, "ERROR")
-        return "NO GATES" if word == "PASS" and not self.decision.gates else word
+        verdict = _VERDICTS.get(self.decision.code, "ERROR")
+        if verdict == "PASS" and not self.decision.gates:
+            return "NO GATES"
+        return verdict

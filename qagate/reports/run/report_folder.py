@@ -1,11 +1,17 @@
-"""The folder of a report: which files are the report's, which run writes them, what was before."""
+"""The folder of a report: which files are the report's, which run writes them, what was before.
+
+A verdict that lies in the folder must always be that of the last run. So a run claims the
+folder before anything can fail: it locks it, and puts "no verdict" in place of the verdict
+that is there. A report that decided (PASS or FAIL) is kept beside the folder, as
+``FOLDER.previous``, when another one takes its place.
+"""
 
 import gzip
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,17 +21,21 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
 from qagate.evaluators.reading import parse_json, read_text
 
-RUN_FILE = "run.json"  # written last: it vouches for the records
+RUN_FILE = "run.json"
+"""Written last: it vouches for the records."""
 RECORDS = "records.jsonl"
-PACKED = "records.jsonl.gz"  # the records of a promoted run; ``run.json`` vouches for what is in it
+PACKED = "records.jsonl.gz"
+"""The records of a promoted run; ``run.json`` vouches for what is in it."""
 TRANSCRIPTS = "transcripts.jsonl.gz"
 PAGE, SUMMARY, GATES = "report.html", "summary.md", "gates.xml"
 OTHERS = (RECORDS, PACKED, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
+"""The files of a report beside ``run.json``."""
 GRADED_HEADER = ("Question number", "Classification")
 GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 PREVIOUS = ".previous"
 """What the name of the folder ends with that keeps the last report that decided."""
-NO_VERDICT = "NO VERDICT"  # the verdict in the folder of a run that has not ended, or was refused
+NO_VERDICT = "NO VERDICT"
+"""The verdict in the folder of a run that has not ended, or was refused."""
 _LOCK = ".lock"
 
 
@@ -33,6 +43,9 @@ def previous(folder: Path) -> Path:
     """Return where the last report that decided is kept once another takes its place."""
     whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
     return whole.parent / f"{whole.name}{PREVIOUS}"
+
+
+# A run to compare with must not lie where the report is written
 
 
 class InputInFolderError(UsageError):
@@ -52,10 +65,20 @@ def check_apart(
 
 def _lies_in(run: Path, folder: Path) -> bool:
     """Return whether a run lies, by links too, in a report folder or its ``previous``."""
-    files = [run / RUN_FILE, run / RECORDS] if run.is_dir() else [run]
-    homes = [one for one in (folder, previous(folder)) if one.exists()]
-    above = (path for file in files for path in file.resolve().parents if path.exists())
-    return any(path.samefile(home) for path in above for home in homes)
+    files = [run]
+    if run.is_dir():
+        files = [run / RUN_FILE, run / RECORDS]
+    for place in (folder, previous(folder)):
+        if not place.exists():
+            continue
+        for file in files:
+            for parent in file.resolve().parents:
+                if parent.exists() and parent.samefile(place):
+                    return True
+    return False
+
+
+# The claim
 
 
 @contextmanager
@@ -65,57 +88,37 @@ def claim(folder: Path) -> Iterator[None]:
     An earlier report that decided is kept as ``previous``; a UsageError leaves "refused" there.
     Raises UsageError where the folder cannot be written, or another run has it.
     """
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
+    lock_file = _open_lock(folder)
     try:
-        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        file = os.open(folder / _LOCK, flags, PRIVATE)
-    except OSError as error:
-        raise _unwritable(folder, error) from None
-    try:
-        if not _lock(file):
+        if not _lock(lock_file):
             raise UsageError(
                 f"--report-dir: another run is writing to {folder}; wait for it, or name another"
             )
-        started = (
-            f"the run that started at {datetime.now(UTC).isoformat(' ', 'seconds')}"
-        )
+        now = datetime.now(UTC).isoformat(" ", "seconds")
         try:
-            _withdraw(folder, f"{started} has written no report")
+            _withdraw(folder, f"the run that started at {now} has written no report")
             yield
         except UsageError:
-            _withdraw(folder, f"{started} was refused: exit 4")
+            _withdraw(folder, f"the run that started at {now} was refused: exit 4")
             raise
         finally:
             with suppress(OSError):
                 (folder / _LOCK).unlink()
-                for path in made:
+                for path in new_folders:
                     path.rmdir()  # OSError where it holds a file
     finally:
-        os.close(file)
+        os.close(lock_file)
 
 
-@contextmanager
-def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
-    """Leave "refused" in place of an earlier verdict if a UsageError ends a command that writes.
-
-    A folder that holds an input stays as it is.
-    """
+def _open_lock(folder: Path) -> int:
+    """Make the folder and open its lock; return the file's descriptor. Raises UsageError."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
-        yield
-    except UsageError as error:
-        own = isinstance(error, InputInFolderError)
-        if folder and not (own or any(_lies_in(one, folder) for one in inputs)):
-            _withdraw(
-                folder, "the last command that was to write here was refused: exit 4"
-            )
-        raise
-
-
-def _unwritable(folder: Path, error: OSError) -> UsageError:
-    return UsageError(
-        f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
-    )
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        return os.open(folder / _LOCK, flags, PRIVATE)
+    except OSError as error:
+        raise _unwritable(folder, error) from None
 
 
 def _lock(file: int) -> bool:
@@ -130,54 +133,98 @@ def _lock(file: int) -> bool:
     return True
 
 
+@contextmanager
+def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
+    """Leave "refused" in place of an earlier verdict if a UsageError ends a command that writes.
+
+    A folder that holds an input stays as it is.
+    """
+    try:
+        yield
+    except UsageError as error:
+        if folder is not None and not isinstance(error, InputInFolderError):
+            holds_input = any(_lies_in(path, folder) for path in inputs)
+            if not holds_input:
+                why = "the last command that was to write here was refused: exit 4"
+                _withdraw(folder, why)
+        raise
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
+    )
+
+
+# No verdict
+
+
 def _withdraw(folder: Path, why: str) -> None:
-    """Put "no verdict" in place of an earlier report's verdict, wherever people or CI look."""
+    """Put "no verdict" in place of an earlier report's verdict, wherever people or CI look.
+
+    Raises UsageError where the files cannot be written, or a report cannot be kept.
+    """
     if not any((folder / name).exists() for name in (RUN_FILE, PAGE, SUMMARY, GATES)):
         return
-    if problem := keep_decided(folder):
+    problem = keep_decided(folder)
+    if problem:
         raise UsageError(
             f"--report-dir: {problem}; move it away, or name another folder"
         )
-    line = f"{NO_VERDICT}: {why}"
-    texts = {
-        GATES: (
-            '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="qagate" tests="1" '
-            'failures="0" errors="1" time="0"><testsuite name="run" tests="1" failures="0" '
-            'errors="1" skipped="0" time="0"><testcase classname="run" name="the run ends with '
-            f'exit code 0" time="0"><error message="{line}" type="{NO_VERDICT}">{line}</error>'
-            "</testcase></testsuite></testsuites>\n"
-        ),
-        SUMMARY: f"**{line}.**\n",
-        PAGE: f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{NO_VERDICT}</title>'
-        f"<p>{line}.</p></html>\n",
-        RUN_FILE: json.dumps(
-            {"verdict": NO_VERDICT, "decision": {"code": None, "line": line}}
-        )
-        + "\n",
-    }
     try:
-        for name, text in texts.items():
+        for name, text in _files_without_verdict(f"{NO_VERDICT}: {why}").items():
             write_part(folder / name, [text.encode()]).replace(folder / name)
     except OSError as error:
         raise _unwritable(folder, error) from None
 
 
+def _files_without_verdict(line: str) -> Mapping[str, str]:
+    """Return the texts of the files that say this line in place of a verdict, by name."""
+    junit = (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<testsuites name="qagate" tests="1" failures="0" errors="1" time="0">'
+        '<testsuite name="run" tests="1" failures="0" errors="1" skipped="0" time="0">'
+        '<testcase classname="run" name="the run ends with exit code 0" time="0">'
+        f'<error message="{line}" type="{NO_VERDICT}">{line}</error>'
+        "</testcase></testsuite></testsuites>\n"
+    )
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f"<title>{NO_VERDICT}</title><p>{line}.</p></html>\n"
+    )
+    run = {"verdict": NO_VERDICT, "decision": {"code": None, "line": line}}
+    return {
+        GATES: junit,
+        SUMMARY: f"**{line}.**\n",
+        PAGE: page,
+        RUN_FILE: json.dumps(run) + "\n",
+    }
+
+
+# What is kept
+
+
 def keep_decided(folder: Path) -> str:
     """Keep a report that decided as ``previous``; return why it could not be, or nothing."""
-    to = previous(folder)
+    kept_folder = previous(folder)
     try:
-        run: Any = parse_json(read_text(folder / RUN_FILE))
-        if (
-            isinstance(run, dict)
-            and run.get("verdict") in ("PASS", "FAIL")
-            and run.get("gates")
-        ):
-            keep(folder, to)
+        if _has_decided(folder):
+            keep(folder, kept_folder)
     except OSError as error:
-        return f"{to}: the report before cannot be kept there ({error.strerror})"
+        return (
+            f"{kept_folder}: the report before cannot be kept there ({error.strerror})"
+        )
     except (UsageError, ValueError, RecursionError):
-        return ""
+        return ""  # what lies there is no report
     return ""
+
+
+def _has_decided(folder: Path) -> bool:
+    """Return whether a folder's ``run.json`` says PASS or FAIL by gates. Raises as its readers."""
+    run: Any = parse_json(read_text(folder / RUN_FILE))
+    if not isinstance(run, dict):
+        return False
+    return run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
 
 
 def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
@@ -188,34 +235,46 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
     for path in (to / RUN_FILE, *report_files(to)):
         path.unlink(missing_ok=True)
     files = report_files(folder)
-    if packed and folder / RECORDS in files:
-        write_whole(
-            to / PACKED, [gzip.compress((folder / RECORDS).read_bytes(), mtime=0)]
-        )
-        files = []
+    if packed:
+        if folder / RECORDS in files:
+            records = (folder / RECORDS).read_bytes()
+            write_whole(to / PACKED, [gzip.compress(records, mtime=0)])
+            files = []
+        else:
+            files = [path for path in files if path.name == PACKED]
     for path in (*files, folder / RUN_FILE):
-        if not packed or path.name in (PACKED, RUN_FILE):
-            try:  # the same file, which a later report replaces but never writes into
-                (to / path.name).hardlink_to(path)
-            except OSError:  # a file system without links
-                shutil.copy2(path, to / path.name)
+        _keep_file(path, to / path.name)
+
+
+def _keep_file(path: Path, copy: Path) -> None:
+    try:
+        # The same file: a later report replaces it, but never writes into it.
+        copy.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, copy)
 
 
 def report_files(folder: Path) -> list[Path]:
     """Return the files of the report that is there, all but ``run.json``."""
-    return [*filter(Path.is_file, map(folder.joinpath, OTHERS)), *graded_files(folder)]
+    files = []
+    for name in OTHERS:
+        path = folder / name
+        if path.is_file():
+            files.append(path)
+    return [*files, *graded_files(folder)]
 
 
 def graded_files(folder: Path) -> Iterator[Path]:
     """Yield the files of letters that are ours, as their first line says."""
-    header = ",".join(GRADED_HEADER)
     for path in folder.glob("*-graded.csv"):
-        if (
-            GRADED_NAME.fullmatch(path.name)
-            and path.is_file()
-            and not path.is_symlink()
-        ):
-            with path.open("rb") as file:
-                line = file.readline(len(header) + 6).decode("ascii", "replace")
-            if line.replace('"', "").rstrip("\r\n") == header:
-                yield path
+        is_file = path.is_file() and not path.is_symlink()
+        if GRADED_NAME.fullmatch(path.name) and is_file and _has_graded_header(path):
+            yield path
+
+
+def _has_graded_header(path: Path) -> bool:
+    header = ",".join(GRADED_HEADER)
+    room = len('""""\r\n')  # each of the two names may stand in quotes
+    with path.open("rb") as file:
+        line = file.readline(len(header) + room).decode("ascii", "replace")
+    return line.replace('"', "").rstrip("\r\n") == header

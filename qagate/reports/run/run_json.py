@@ -1,74 +1,78 @@
 """``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run.
 
-Every field of a report is derived from its dataclass by msgspec, which checks what is read. What is
-named or placed differently in the file is defined in this module alone.
+``run.json`` has the fields of a ``Report`` by their names. What is named or placed
+differently in the file is written and read in this module alone: records are a file of their
+own, gates stand at the top level and say their bar, and data sets come without items and
+texts. ``run.json`` vouches for the records by their checksum.
+
+A file is read only as it was written: every field must be there, and none may be unknown.
 """
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from functools import partial
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from qagate.cases.dataset import Dataset, Slice, SliceSample, Threshold
+from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.evaluators.core import GRADES, UsageError
-from qagate.evaluators.kinds import KINDS, Kind
-from qagate.evaluators.output import visible
 from qagate.evaluators.reading import MAX_BYTES, parse_json, read_text
 from qagate.reports.run.clean import masked
-from qagate.reports.run.record import COLUMNS, Record, by_slice, in_order, safe
-from qagate.reports.run.report import Report
+from qagate.reports.run.json_data import (
+    decode,
+    decode_whole,
+    dump,
+    encode,
+    inner,
+    ordered,
+)
+from qagate.reports.run.record import Record, by_slice, in_order, safe
+from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
 
 SCHEMA_VERSION = 2
+WRITTEN_APART = ("records", "datasets", "decision", "slices", "provenance", "run")
+"""The fields of a report that have a form of their own in the file."""
 Data = Mapping[str, Any]
 
 
-def _names(kind: Any, *apart: str) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind) if one.name not in apart)
+# Writing
 
 
-_WHOLE = _names(
-    Report, "records", "datasets", "decision", "slices", "provenance", "run"
-)
-_LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
-_LATER_COLUMNS = frozenset({"calls"})
-"""What earlier versions did not write of a report and of a record."""
-_OF_DATASET = _names(Dataset, "folder", "slices")
-_OF_SLICE = _names(
-    Slice, *("dataset", "kind", "path", "prompt", "rubric", "thresholds", "yes", "no"),
-    *("metrics", "checks", "label_reading"),
-)  # fmt: skip
-"""The fields that the file has as they are."""
-_OF_RUBRIC = ("protocol", "scores", "labels", "passing")
-
-
-def render(report: Report, vouched: str) -> str:
-    """Return ``run.json``; its ``records`` block vouches for the items, by their SHA-256 in hex."""
+def render(report: Report, records_sha256: str) -> str:
+    """Return ``run.json``; ``records_sha256`` is the checksum of ``records.jsonl``, in hex."""
+    fields_as_they_are = encode(
+        replace(report, records=(), datasets=(), slices=(), provenance={}, run={})
+    )
+    for name in WRITTEN_APART:
+        del fields_as_they_are[name]
     decision = report.decision
     data = {
         "schema_version": SCHEMA_VERSION,
         "verdict": report.verdict,
         "decision": {"code": decision.code, "line": decision.line},
-        **{name: encode(getattr(report, name)) for name in _WHOLE},
+        **fields_as_they_are,
         "slices": [{"name": part.name, **encode(part)} for part in report.slices],
-        "gates": [
-            {"slice": gate.slice, **made.pop("threshold"), "bar": gate.bar, **made}
-            for gate, made in zip(decision.gates, encode(decision.gates), strict=True)
-        ],
+        "gates": [_gate_data(gate) for gate in decision.gates],
         "datasets": dump_datasets(report.datasets),
-        "records": {"file": RECORDS, "count": len(report.records), "sha256": vouched},
+        "records": {
+            "file": RECORDS,
+            "count": len(report.records),
+            "sha256": records_sha256,
+        },
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
     }
     return dump(data, indent=1) + "\n"
+
+
+def _gate_data(gate: GateResult) -> dict[str, object]:
+    """Return a gate with the fields of its threshold beside its own."""
+    values = encode(gate)
+    threshold = values.pop("threshold")
+    return {"slice": gate.slice, **threshold, "bar": gate.bar, **values}
 
 
 def records(report: Report) -> Iterator[str]:
@@ -79,105 +83,55 @@ def records(report: Report) -> Iterator[str]:
 
 def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
     """Return the datasets as JSON data that ``load_datasets`` reads back: no items, no texts."""
-    found: list[dict[str, object]] = []
-    for one in datasets:
-        slices = []
-        for part in one.slices.values():
-            rubric, is_usual = part.rubric, part.labels == GRADES
-            slices.append({
-                **{name: encode(getattr(part, name)) for name in _OF_SLICE},
-                "file": part.path.name,
-                "rules": encode(part.thresholds),
-                "metrics": [metric.name for metric in part.metrics],
-                "checks": [check.name for check in part.checks],
-                "rubric": rubric.version if rubric else "",
-                "protocol": rubric.protocol if rubric else None,
-                "scores": rubric.scores if rubric else {},
-                # As in every run before there were others, the usual labels are not written.
-                **({} if is_usual else {"labels": part.labels, "passing": part.passing}),
-            })  # fmt: skip
-        own = {name: encode(getattr(one, name)) for name in _OF_DATASET}
-        found.append({**own, "slices": slices})
-    return found
+    return [_dataset_data(dataset) for dataset in datasets]
 
 
-def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
-    """Return datasets to decide gates again, without texts. Raises ValueError and the like."""
-    found = []
-    for value in values:
-        slices = {}
-        for part in value["slices"]:
-            own = dict(part)
-            rubric = {name: own.pop(name) for name in _OF_RUBRIC if name in own}
-            rubric |= {"language": own["language"], "version": own.pop("rubric", "")}
-            rubric |= {
-                "name": rubric["version"].partition(".")[0],
-                "system": "",
-                "user": "",
-            }
-            slices[own["language"]] = {
-                "dataset": value["name"],
-                "kind": value["kind"],
-                "path": own.pop("file"),
-                "rubric": rubric if rubric.get("protocol") else None,
-                "thresholds": own.pop("rules", []),
-                "metrics": [{"name": name} for name in own.pop("metrics", ())],
-                "checks": [
-                    {"name": name, "check": ""} for name in own.pop("checks", ())
-                ],
-                **own,
-            }
-        found.append(
-            decode(Dataset, {**value, "folder": value["name"], "slices": slices})
-        )
-    return tuple(found)
-
-
-def report_from(run: Data, found: tuple[Record, ...]) -> Report:
-    """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
-    gates = []
-    for gate in decode(list[dict[str, Any]], run["gates"]):
-        rule = {name: gate.pop(name) for name in _names(Threshold) if name in gate}
-        others = {
-            name: one for name, one in gate.items() if name not in ("slice", "bar")
-        }
-        gates.append({**others, "threshold": rule})
-    slices = decode(list[dict[str, Any]], run["slices"])
-    for part in slices:
-        part["sample"] = encode(sample_of(part, run["provenance"]))
-        part.pop("name", None)
-    names = _names(Report, "records", "datasets")
-    data = {name: run[name] for name in names if name in run or name not in _LATER}
-    data |= {
-        "decision": {**run["decision"], "gates": gates},
-        "slices": slices,
-        "records": [],
+def _dataset_data(dataset: Dataset) -> dict[str, object]:
+    return {
+        "name": dataset.name,
+        "kind": encode(dataset.kind),
+        "pooled": encode(dataset.pooled),
+        "holm": dataset.holm,
+        "require_calibration": dataset.require_calibration,
+        "sampling": encode(dataset.sampling),
+        "judge_unmeasured": dataset.judge_unmeasured,
+        "left_out": encode(dataset.left_out),
+        "laxer": encode(dataset.laxer),
+        "baseline_required": dataset.baseline_required,
+        "slices": [_slice_data(slice_) for slice_ in dataset.slices.values()],
     }
-    datasets = load_datasets(decode(list[Data], run["datasets"]))
-    made: Report = replace(decode(Report, data), records=found, datasets=datasets)
-    if lacking := sorted(by_slice(found).keys() - {part.name for part in made.slices}):
-        raise ValueError(f"no slice {lacking[0]!r}, which records have")
-    decode(Mapping[str, Mapping[str, object]], made.provenance.get("slices", {}))
-    return made
 
 
-def sample_of(part: Data, provenance: Data) -> SliceSample | None:
-    """Return what ``--limit`` drew of a slice of ``run.json``, None where all of it was asked.
+def _slice_data(slice_: Slice) -> dict[str, object]:
+    rubric = slice_.rubric
+    data: dict[str, object] = {
+        "language": slice_.language,
+        "pass_bar": slice_.pass_bar,
+        "penalty": slice_.penalty,
+        "by": encode(slice_.by),
+        "floor": encode(slice_.floor),
+        "floor_limit": encode(slice_.floor_limit),
+        "offline_floor": encode(slice_.offline_floor),
+        "declared": slice_.declared,
+        "cluster": slice_.cluster,
+        "attacks": slice_.attacks,
+        "measures": slice_.measures,
+        "order": slice_.order,
+        "file": slice_.path.name,
+        "rules": encode(slice_.thresholds),
+        "metrics": [metric.name for metric in slice_.metrics],
+        "checks": [check.name for check in slice_.checks],
+        "rubric": rubric.version if rubric else "",
+        "protocol": rubric.protocol if rubric else None,
+        "scores": rubric.scores if rubric else {},
+    }
+    if slice_.labels != GRADES:  # the usual three go without saying
+        data["labels"] = slice_.labels
+        data["passing"] = slice_.passing
+    return data
 
-    Earlier versions noted only the limit, which may be all items. Raises KeyError or ValueError.
-    """
-    if "sample" in part:
-        sample: SliceSample | None = decode(SliceSample | None, part["sample"])
-        return sample
-    limit, seed, repeats = (provenance[name] for name in ("limit", "seed", "repeats"))
-    if limit is None:
-        return None
-    items, times, whole = (int(str(one)) for one in (limit, repeats, part["whole"]))
-    return (
-        None
-        if whole < items * times
-        else SliceSample(items=items, of=None, seed=int(str(seed)))
-    )
+
+# Reading
 
 
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
@@ -189,27 +143,21 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
         raise UsageError(
             f"{source}: 'records.sha256' is {expected!r}, not a checksum; write the report again"
         )
-    items = source.parent / RECORDS
-    if not items.exists() and (source.parent / PACKED).exists():
-        items = source.parent / PACKED
-    try:
-        with gzip.open(items) if items.name == PACKED else items.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        can = "unpacked" if items.name == PACKED else "read"
+    file = source.parent / RECORDS
+    if not file.exists() and (source.parent / PACKED).exists():
+        file = source.parent / PACKED
+    content = _records_content(file, source)
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != expected:
         raise UsageError(
-            f"{items}: cannot be {can} ({getattr(error, 'strerror', '') or error}); "
-            f"{source.name} needs it in the same folder"
-        ) from None
-    if (found := hashlib.sha256(raw).hexdigest()) != expected:
-        raise UsageError(
-            f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "
+            f"{file}: altered since {source.name} was written (SHA-256 {actual[:12]}…, expected "
             f"{expected[:12]}…); restore both files from the same run"
         )
-    lines = raw.decode("utf-8", "replace").split("\n")
-    return run, tuple(
-        _record(items, row, line) for row, line in enumerate(lines, 1) if line
-    )
+    found = []
+    for row, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
+        if line:
+            found.append(_record(file, row, line))
+    return run, tuple(found)
 
 
 def load_report(path: Path, *, items: bool = True) -> Report:
@@ -217,17 +165,25 @@ def load_report(path: Path, *, items: bool = True) -> Report:
 
     Without ``items`` no records are read: the figures of a folder's report.
     """
-    run, records = load_run(path) if items else (_checked_run(path / RUN_FILE), ())
+    if items:
+        run, found = load_run(path)
+        return checked_report(path, run, found)
+    return checked_report(path, _checked_run(path / RUN_FILE), ())
+
+
+def checked_report(path: Path, run: Data, found: tuple[Record, ...]) -> Report:
+    """Return the report behind ``run.json``. Raises UsageError if that was altered."""
     try:
-        return report_from(run, records)
+        return report_from(run, found)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        what = str(error).replace("`$.", "`")
+        reason = str(error).replace("`$.", "`")
         raise UsageError(
-            f"{path}: run.json is not as it was written ({what}); restore it from the run"
+            f"{path}: run.json is not as it was written ({reason}); restore it from the run"
         ) from None
 
 
 def _checked_run(source: Path) -> dict[str, object]:
+    """Return ``run.json`` with keys masked. Raises UsageError if it is no run that is over."""
     try:
         run: dict[str, object] = decode(dict[str, Any], parse_json(read_text(source)))
     except (ValueError, RecursionError) as error:
@@ -247,93 +203,112 @@ def _checked_run(source: Path) -> dict[str, object]:
     return masked(run)
 
 
-def _record(path: Path, row: int, line: str) -> Record:
+def _records_content(file: Path, source: Path) -> bytes:
+    """Return the records that belong to ``run.json``, the ``source``. Raises UsageError."""
+    is_packed = file.name == PACKED
     try:
-        values: Any = parse_json(line)
-        record: Record = decode(Record, values)
-        if lacking := sorted({*COLUMNS}.difference(values, _LATER_COLUMNS)):
-            raise ValueError(f"another version wrote it, without {', '.join(lacking)}")
+        with gzip.open(file) if is_packed else file.open("rb") as opened:
+            return opened.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", "") or error
+        what_failed = "unpacked" if is_packed else "read"
+        raise UsageError(
+            f"{file}: cannot be {what_failed} ({reason}); "
+            f"{source.name} needs it in the same folder"
+        ) from None
+
+
+def _record(file: Path, row: int, line: str) -> Record:
+    """Return the record of a line, with keys masked. Raises UsageError."""
+    try:
+        record: Record = decode_whole(Record, parse_json(line))
         return safe(record)
     except (ValueError, RecursionError) as error:
-        what = (
-            f"not a record as it was written ({error}); restore the file from the run"
-        )
-        raise UsageError(f"{path}:{row}: {what}") from None
+        raise UsageError(
+            f"{file}:{row}: not a record as it was written ({error}); "
+            "restore the file from the run"
+        ) from None
 
 
-# Any data of a report
+def report_from(run: Data, found: tuple[Record, ...]) -> Report:
+    """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
+    data = {}
+    for report_field in fields(Report):
+        if report_field.name not in WRITTEN_APART:
+            data[report_field.name] = run[report_field.name]
+    gates = decode(list[dict[str, Any]], run["gates"])
+    slices = decode(list[dict[str, Any]], run["slices"])
+    for part in slices:
+        del part["name"]  # follows from its other fields
+    data["decision"] = {
+        **run["decision"],
+        "gates": [_gate_values(gate) for gate in gates],
+    }
+    data["slices"] = slices
+    data["provenance"] = run["provenance"]
+    data["run"] = run["run"]
+    data["datasets"] = []
+    data["records"] = []
+    report: Report = decode_whole(Report, data)
+    datasets = load_datasets(decode(list[Data], run["datasets"]))
+    report = replace(report, records=found, datasets=datasets)
+    slices_without_summary = by_slice(found).keys() - {
+        part.name for part in report.slices
+    }
+    if slices_without_summary:
+        name = min(slices_without_summary)
+        raise ValueError(f"no slice {name!r}, which records have")
+    decode(Mapping[str, Mapping[str, object]], report.provenance.get("slices", {}))
+    return report
 
 
-def decode(kind: Any, value: object) -> Any:
-    """Return JSON data as a value of type ``kind``; raises ValueError, naming the field."""
-    made = msgspec.convert(value, kind, dec_hook=_custom)
-    _refuse_unknown(value, encode(made), "$")
-    return made
+def _gate_values(gate: Data) -> dict[str, object]:
+    """Return a gate of the file in the form of a ``GateResult``: its threshold apart."""
+    values = dict(gate)
+    threshold = {field.name: values.pop(field.name) for field in fields(Threshold)}
+    del values["slice"], values["bar"]  # follow from the others
+    return {**values, "threshold": threshold}
 
 
-def encode(value: object) -> Any:
-    """Return a dataclass, or what holds some, as JSON data; field names as they are."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
+def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
+    """Return datasets to decide gates again, without texts. Raises ValueError and the like."""
+    datasets = []
+    for value in values:
+        slices = {}
+        for part in value["slices"]:
+            slices[part["language"]] = _slice_values(part, value)
+        values_of_dataset = {**value, "folder": value["name"], "slices": slices}
+        datasets.append(decode(Dataset, values_of_dataset))
+    return tuple(datasets)
 
 
-def inner(value: object, *names: str) -> Mapping[str, Any]:
-    """Return the mapping under these names in data of any version; empty where none is."""
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    """Return the mappings in a list of any version; none where there is no list."""
-    parts = value if isinstance(value, (list, tuple)) else ()
-    return [one for one in parts if isinstance(one, Mapping)]
-
-
-def _custom(kind: type, value: object) -> object:
-    if kind is object:  # what a user's own columns hold
-        return value
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    if kind is Kind and isinstance(value, str) and value in KINDS:
-        return KINDS[value]
-    raise ValueError(f"{str(value)[:60]!r} is no {kind.__name__}")
-
-
-def _refuse_unknown(given: Any, known: Any, where: str) -> None:
-    """Raise ValueError for a field that was given and not understood: msgspec passes it over."""
-    if isinstance(given, dict):
-        if unknown := sorted(given.keys() - known.keys()):
-            raise ValueError(f"unknown field {unknown[0]!r} - at `{where}`")
-        for name, part in given.items():
-            if isinstance(part, (dict, list)):
-                _refuse_unknown(part, known[name], f"{where}.{name}")
-    elif isinstance(given, list):
-        for number, part in enumerate(given):
-            _refuse_unknown(part, known[number], f"{where}[{number}]")
-
-
-def dump(value: object, indent: int | None = None) -> str:
-    """Return strict JSON: null for NaN and infinities; what is hidden as escapes that read back."""
-    dumps = partial(json.dumps, ensure_ascii=False, default=_plain, indent=indent)
-    try:
-        text = dumps(value, allow_nan=False)
-    except ValueError:
-        finite = json.loads(dumps(value), parse_constant=lambda _: None)
-        text = dumps(finite)
-    return visible(text)
-
-
-def ordered(value: object) -> Any:
-    """Return free-form data with its mappings by key: they may have been filled in any order."""
-    return msgspec.to_builtins(
-        value, enc_hook=_plain, str_keys=True, order="deterministic"
-    )
-
-
-def _plain(value: object) -> object:
-    """Return what JSON does not know: mappings and numbers as such, the rest as text."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Real):
-        return int(value) if isinstance(value, Integral) else float(value)
-    return str(value)
+def _slice_values(part: Data, dataset: Data) -> dict[str, object]:
+    """Return a slice of the file in the form of a ``Slice``, with empty texts."""
+    values = dict(part)
+    version = values.pop("rubric")
+    rubric = {
+        "name": version.partition(".")[0],
+        "language": part["language"],
+        "version": version,
+        "protocol": values.pop("protocol"),
+        "scores": values.pop("scores"),
+        "system": "",
+        "user": "",
+    }
+    for name in ("labels", "passing"):
+        if name in values:
+            rubric[name] = values.pop(name)
+    file = values.pop("file")
+    thresholds = values.pop("rules")
+    metrics = values.pop("metrics")
+    checks = values.pop("checks")
+    return {
+        **values,
+        "dataset": dataset["name"],
+        "kind": dataset["kind"],
+        "path": file,
+        "rubric": rubric if rubric["protocol"] else None,
+        "thresholds": thresholds,
+        "metrics": [{"name": name} for name in metrics],
+        "checks": [{"name": name, "check": ""} for name in checks],
+    }

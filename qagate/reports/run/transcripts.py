@@ -1,48 +1,37 @@
 """What was sent and what came back, call by call: out of a ledger, or a report's own file of it.
 
-``transcripts.jsonl.gz`` has a line for each call of a run, by the key that its records name, and
-one for each long text, before the first call that names it. API keys in it are masked.
+``transcripts.jsonl.gz`` has a line for each call of a run, by the key that its records name,
+and one for each long text, before the first call that names it. API keys in it are masked.
+``sent_calls.py`` makes of these lines what people read.
 """
 
 import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from qagate.evaluators.core import LedgerPlace, Reply, Request, UsageError
+from qagate.evaluators.core import LedgerPlace, UsageError
 from qagate.evaluators.ledger import Ledger, LedgerError
-from qagate.evaluators.output import plural, write_whole
-from qagate.evaluators.text import (
-    encode,
-    flat,
-    fresh_key,
-    may_hold_key,
-    request_key,
-    texts_named,
-    whole,
-)
+from qagate.evaluators.output import write_whole
+from qagate.evaluators.text import encode, may_hold_key, texts_named
 from qagate.evaluators.user_code import OtherProcess
 from qagate.reports.run.clean import masked
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report_folder import TRANSCRIPTS
-from qagate.reports.run.run_json import decode
 
-_AT_ONCE = 500  # calls that are looked up with one query
-_LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours
-_LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes
-_GZIP = (
-    31  # zlib's word for gzip's format; it writes no time and no name into the header
-)
-_ODD = (
-    AttributeError,
-    KeyError,
-    TypeError,
-    ValueError,
-)  # of a line that is none of ours
+CALLS_PER_QUERY = 500
+"""Calls that are looked up in a ledger with one query."""
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""A longer line is none of ours."""
+COMPRESSION_LEVEL = 3
+"""Of 9: half the time of 6 for a tenth more bytes."""
+GZIP_FORMAT = 31
+"""The ``wbits`` of zlib for gzip's format; it writes no time and no name into the header."""
+ODD_LINE = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading a line raises that is none of ours."""
 
 
 class Line(NamedTuple):
@@ -63,86 +52,106 @@ Source = Callable[[Sequence[str]], Iterator[Line]]
 
 def keys_of(records: Iterable[Record]) -> list[str]:
     """Return the keys of all calls for these records, each once, in the records' order."""
-    return list(
-        dict.fromkeys(key for record in in_order(records) for key in record.calls)
-    )
+    keys: dict[str, None] = {}
+    for record in in_order(records):
+        for key in record.calls:
+            keys[key] = None
+    return list(keys)
+
+
+# Out of a ledger
 
 
 def of_ledger(ledger: Ledger) -> Source:
     """Return what a ledger has kept, its API keys masked."""
-
-    def lines(keys: Sequence[str]) -> Iterator[Line]:
-        known: set[str] = set()
-        for start in range(0, len(keys), _AT_ONCE):
-            some = keys[start : start + _AT_ONCE]
-            try:
-                replies = ledger.reply_texts(some)
-                sent, texts, damaged = ledger.requests(some)
-            except (
-                LedgerError
-            ):  # a database that is gone: the report does without the rest
-                return
-            for name in [name for name in texts if name not in known]:
-                yield _line(False, name, f'{{"text":"{name}","content":{texts[name]}}}')
-            known.update(texts)
-            for key in some:
-                if key in sent or key in replies or key in damaged:
-                    asked, got = sent.get(key, "null"), replies.get(key, "null")
-                    odd = ',"damaged":true' if key in damaged else ""
-                    yield _line(
-                        True,
-                        key,
-                        f'{{"call":"{key}","sent":{asked}{odd},"reply":{got}}}',
-                    )
-
-    return lines
+    return partial(_lines_of_ledger, ledger)
 
 
-def _line(is_call: bool, key: str, text: str) -> Line:
-    return Line(
-        is_call, key, encode(masked(json.loads(text))) if may_hold_key(text) else text
-    )
+def _lines_of_ledger(ledger: Ledger, keys: Sequence[str]) -> Iterator[Line]:
+    texts_so_far: set[str] = set()
+    for start in range(0, len(keys), CALLS_PER_QUERY):
+        keys_of_query = keys[start : start + CALLS_PER_QUERY]
+        try:
+            replies = ledger.reply_texts(keys_of_query)
+            requests, texts, damaged = ledger.requests(keys_of_query)
+        except LedgerError:
+            return  # a database that is gone: the report does without the rest
+        for digest, content in texts.items():
+            if digest not in texts_so_far:
+                text = f'{{"text":"{digest}","content":{content}}}'
+                yield Line(is_call=False, key=digest, json=_masked_json(text))
+        texts_so_far.update(texts)
+        for key in keys_of_query:
+            if key not in requests and key not in replies and key not in damaged:
+                continue
+            sent = requests.get(key, "null")
+            reply = replies.get(key, "null")
+            mark = ',"damaged":true' if key in damaged else ""
+            text = f'{{"call":"{key}","sent":{sent}{mark},"reply":{reply}}}'
+            yield Line(is_call=True, key=key, json=_masked_json(text))
+
+
+def _masked_json(text: str) -> str:
+    if not may_hold_key(text):
+        return text
+    return encode(masked(json.loads(text)))
+
+
+# Out of files
 
 
 def of_files(paths: Iterable[Path]) -> Source | None:
     """Return what these files have, None if none is there; it raises UsageError for damage."""
-    found = [path for path in paths if path.is_file()]
+    files = [path for path in paths if path.is_file()]
+    if not files:
+        return None
+    return partial(_lines_of_files, files)
 
-    def lines(keys: Sequence[str]) -> Iterator[Line]:
-        wanted, done = set(keys), set[str]()
-        for path in found:
-            calls = (
-                names for one, names in _read(path) if one.is_call and one.key in wanted
-            )
-            named = {name for names in calls for name in names}
-            for one, _ in _read(path):
-                if (
-                    one.key in (wanted if one.is_call else named)
-                    and one.key not in done
-                ):
-                    done.add(one.key)
-                    yield one
 
-    return lines if found else None
+def _lines_of_files(files: Sequence[Path], keys: Sequence[str]) -> Iterator[Line]:
+    """Yield the lines of these calls, and of the texts that they name.
+
+    Each file is read twice, as a text stands before the calls that name it.
+    """
+    wanted_calls = set(keys)
+    keys_so_far: set[str] = set()
+    for path in files:
+        wanted_texts: set[str] = set()
+        for line, digests in _read(path):
+            if line.is_call and line.key in wanted_calls:
+                wanted_texts.update(digests)
+        for line, _ in _read(path):
+            wanted = wanted_calls if line.is_call else wanted_texts
+            if line.key in wanted and line.key not in keys_so_far:
+                keys_so_far.add(line.key)
+                yield line
 
 
 def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
+    """Yield the lines of a file, each with the digests of the texts that it names."""
     try:
         with gzip.open(path) as file:
-            while raw := file.readline(_LONGEST):
-                one = dict(json.loads(raw))
-                key, text = str(one.get("call") or one["text"]), raw.decode().strip()
-                named = tuple(texts_named(one["sent"])) if one.get("sent") else ()
-                yield Line("call" in one, key, text), named
-    except (OSError, EOFError, zlib.error, RecursionError, *_ODD) as error:
+            while raw := file.readline(MAX_LINE_BYTES):
+                data = dict(json.loads(raw))
+                line = Line(
+                    is_call="call" in data,
+                    key=str(data.get("call") or data["text"]),
+                    json=raw.decode().strip(),
+                )
+                sent = data.get("sent")
+                yield line, tuple(texts_named(sent)) if sent else ()
+    except (OSError, EOFError, zlib.error, RecursionError, *ODD_LINE) as error:
         raise UsageError(
             f"{path}: not readable as transcripts ({error}); restore the file from the run"
         ) from None
 
 
+# The file
+
+
 def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield a file of these lines, compressed; the same lines are the same bytes."""
-    packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    packer = zlib.compressobj(COMPRESSION_LEVEL, wbits=GZIP_FORMAT)
     for line in lines:
         yield packer.compress(f"{line.json}\n".encode())
     yield packer.flush()
@@ -154,128 +163,26 @@ class Packer:
     def __init__(self, folder: Path) -> None:
         self._path = folder / TRANSCRIPTS
         self._process = OtherProcess()
-        self._made = self._process.start(_loaded)
+        self._work = self._process.start(_load_module)
         self.close = self._process.close
 
     def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
         """Begin with the file of these calls out of a ledger."""
-        self._made = self._process.start(partial(_pack, self._path, place, keys))
+        self._work = self._process.start(partial(_pack, self._path, place, keys))
 
     def pieces(self, otherwise: Iterable[bytes]) -> Iterator[bytes]:
         """Wait for the file that was begun and yield it; ``otherwise`` where there is none."""
-        if self._made.exception():
+        if self._work.exception():
             yield from otherwise
-        else:
-            with self._path.open("rb") as file:
-                yield from file
+            return
+        with self._path.open("rb") as file:
+            yield from file
 
 
-def _loaded() -> None:
+def _load_module() -> None:
     """Do nothing: the process that is to call it loads this module to find it."""
 
 
 def _pack(path: Path, place: LedgerPlace, keys: Sequence[str]) -> None:
     with Ledger(place, read_only=True) as ledger:
         write_whole(path, packed(of_ledger(ledger)(keys)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentCall:
-    """One call as people read it: what a model was sent, and what came back."""
-
-    key: str
-    spec: str
-    """The SPEC of the model."""
-    reply: Reply | None
-    """None where the call failed."""
-    request: Request | None = None
-    """None where none is kept."""
-    is_damaged: bool = False
-    """Whether the ledger's copy of the request is damaged."""
-    is_exact: bool = False
-    """Whether the key, the hash of all that was asked, fits the request."""
-
-
-def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
-    """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
-    texts, calls, lost = dict[str, Any](), dict[str, Any](), {"content": "(not kept)"}
-    for line in source(keys):
-        (calls if line.is_call else texts)[line.key] = json.loads(line.json)
-    found: dict[str, SentCall] = {}
-    try:
-        for key, one in ((key, calls[key]) for key in keys if key in calls):
-            reply = one["reply"] and decode(Reply, one["reply"])
-            call = SentCall(key=one["call"], spec=reply.model if reply else "", reply=reply,
-                            is_damaged=bool(one.get("damaged")))  # fmt: skip
-            if one["sent"] is not None:
-                frame, fields = whole(
-                    one["sent"], lambda name: texts.get(name, lost)["content"]
-                )
-                request = decode(Request, fields)
-                asked = fresh_key(request_key(frame["model"], request), frame["fresh"])
-                call = replace(
-                    call, request=request, spec=str(frame["spec"]), is_damaged=False
-                )
-                call = replace(call, is_exact=asked == call.key)
-            found[key] = call
-        return found
-    except _ODD as error:
-        raise UsageError(
-            f"{TRANSCRIPTS}: a call is not as it was written ({error}); restore the file"
-        ) from None
-
-
-_JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
-
-
-def title(call: SentCall) -> str:
-    """Return who was asked: the SPEC, the prompt's or rubric's version, and which time it was."""
-    if (request := call.request) is None:
-        return call.spec
-    again = [f"repeat {request.repeat}"] if request.repeat > 1 else []
-    again += [f"attempt {request.attempt + 1}"] if request.attempt else []
-    return ", ".join([call.spec, *filter(None, [request.version]), *again])
-
-
-def parts(call: SentCall) -> Iterator[tuple[str, str]]:
-    """Yield the name and the exact text of each part, in the order in which they were said."""
-    if call.request is None:
-        why = "damaged" if call.is_damaged else "an earlier version kept only the reply"
-        yield "sent", f"not kept ({why})"
-    else:
-        request, case = call.request, call.request.case
-        if case:
-            known = {
-                name: part
-                for name, part in flat(case).items()
-                if name != "messages" and part
-            }
-            yield "case", _JSON.encode(known)
-        for message in (*request.messages, *(case.messages if case else ())):
-            yield message.role, message.content
-        if tool := request.tool:
-            yield (
-                f"function {tool.name}",
-                f"{tool.description}\n{_JSON.encode(tool.schema)}",
-            )
-        if request.parameters:
-            yield "parameters", _JSON.encode(request.parameters)
-        if not call.is_exact:
-            yield (
-                "note",
-                "(this is not exactly what was sent: keys are masked, or it was altered)",
-            )
-    if (reply := call.reply) is None:
-        yield "reply", "(none: the call failed)"
-        return
-    if reply.text or not reply.calls:
-        yield "reply", reply.text
-    for one in reply.calls:
-        yield f"reply calls {one.name}", one.arguments
-    tokens = (
-        f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
-    )
-    yield (
-        "about",
-        f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s",
-    )

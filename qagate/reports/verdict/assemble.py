@@ -32,12 +32,12 @@ from qagate.reports.judge.judging import (
 from qagate.reports.judge.measured import distrust, measured_among
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
-from qagate.reports.run.baseline import (
-    Baseline,
+from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.changes import (
     changed_judge,
+    changed_metrics,
     changed_origin,
     changed_requests,
-    retaken,
 )
 from qagate.reports.run.clean import masked
 from qagate.reports.run.evidence import Calibration, Comparison
@@ -190,7 +190,7 @@ def paired_slices(
             path=baseline.path,
             blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
             changed=changed,
-            retaken=retaken(slice_, baseline, origin),
+            retaken=changed_metrics(slice_, baseline, origin),
             narrow=narrow,
             calibrations=measuring(slice_, run.calibrations),
             people=baseline.people,

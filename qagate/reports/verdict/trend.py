@@ -8,8 +8,9 @@ from qagate.evaluators.text import mask
 from qagate.reports.render.words import headline
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.evidence import TrendFigure, TrendPoint
+from qagate.reports.run.json_data import inner
 from qagate.reports.run.report import Report
-from qagate.reports.run.run_json import inner, load_report
+from qagate.reports.run.run_json import load_report
 
 MOST_POINTS = 12
 """Promoted runs in a trend: the latest ones."""

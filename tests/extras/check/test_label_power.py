@@ -1,5 +1,7 @@
 """What labels can show of a judge agrees with what a run would find by the same labels."""
 
+from dataclasses import replace
+
 import pytest
 
 from qagate.cases.extras.check.label_power import (
@@ -114,9 +116,28 @@ def test_a_class_on_too_few_questions_is_named_with_how_many_it_takes() -> None:
     )
 
 
-def test_the_worst_judged_class_of_wrong_answers_sets_j() -> None:
-    """Many wrong answers cannot lift the J that few refusals show, nor the other way round."""
-    assert said_of(300, 300, 30)[1] == said_of(300, 30, 300)[1]
+def test_the_class_of_wrong_answers_that_is_judged_worst_sets_j() -> None:
+    """Few refusals have to be graded better than many wrong answers, and lift no J."""
+    least = least_right([1] * 300, 0.85)
+    assert least is not None
+    value = 2 * least / 300 - 1
+    assert said_of(300, 300, 30)[1].startswith(f"its J is {value:.3f} then")
+    assert said_of(300, 30, 300)[1].startswith(f"its J is {value:.3f} then")
+
+
+def test_errors_of_both_classes_do_not_meet_on_one_question() -> None:
+    """A right and a wrong answer to each question show as much J as answers to other ones."""
+    apart = classes(60, 60)
+    together = [replace(each, answers_to=(1,) * 60) for each in apart[:2]]
+    low = lower_end_of_youden(together[0], together[1], errors=(5, 5))
+    assert low == pytest.approx(
+        lower_end_of_youden(apart[0], apart[1], errors=(5, 5)), abs=0.002
+    )
+
+
+def test_many_labels_are_held_by_the_share_of_the_floor() -> None:
+    """With 400 the lower end would be content with less than 0.90."""
+    assert said_of(200, 200)[-1] == "the floor takes 360 of all 400 (0.900)"
 
 
 def test_labels_of_one_side_show_no_j() -> None:

@@ -234,6 +234,12 @@ def test_labels_that_say_only_right_or_not_are_two_classes() -> None:
     assert not caveat("small-class", answers(*[CORRECT] * 30, *[NOT_CORRECT] * 30))
 
 
+def test_a_label_of_wrong_counts_among_labels_of_not_right() -> None:
+    """They are one class where a run measures a judge by them, and 30 together."""
+    mixed = [CORRECT] * 30 + [NOT_CORRECT] * 29 + [INCORRECT]
+    assert not caveat("small-class", answers(*mixed))
+
+
 def test_ratings_far_from_the_bar_leave_its_sides_small() -> None:
     ratings = labelled(answers(*["1"] * 40, *["10"] * 40), RATED)
     (finding,) = CAVEATS["small-class"](ratings)

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,11 +18,11 @@ from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
-from qagate.reports.run import baseline as made
+from qagate.reports.run import provenance as made
 from qagate.reports.run.evidence import Calibration, Comparison, LanguageGap
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.report import Report, SessionStatus
 from qagate.reports.run.run_json import (
-    decode,
     dump_datasets,
     load_datasets,
     load_report,
@@ -313,18 +314,34 @@ def test_decoding_checks_every_field(kind: str, value: object, message: str) -> 
         decode(DECODED[kind], value)
 
 
-def test_what_earlier_versions_did_not_write_is_not_missed(tmp_path: Path) -> None:
-    """A run from before anchors and shards is read; absent fields default."""
-    made = run_of(answered("ci"))
-    path = written(made, tmp_path) / "run.json"
-    run = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("anchor", "since_anchor", "trend", "shards"):
-        del run[name]
-    path.write_text(json.dumps(run), encoding="utf-8")
-    assert rendered(load_report(tmp_path)) == rendered(made)
-    assert decode(Estimate, {"value": None, "low": 0, "high": 0.5, "n": 3}) == Estimate(
-        value=None, low=0, high=0.5, n=3
-    )
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (("shards",), "'shards'"),
+        (("session", "left_out"), "no field 'left_out' - at `session`"),
+        (("slices", 0, "partial"), "no field 'partial' - at `slices[0]`"),
+        (("gates", 0, "share"), "'share'"),
+        (("datasets", 0, "slices", 0, "rules"), "'rules'"),
+    ],
+)
+def test_a_run_that_lacks_a_field_is_not_as_it_was_written(
+    tmp_path: Path, path: Sequence[str | int], message: str
+) -> None:
+    file = written(run_of(answered("ci")), tmp_path) / "run.json"
+    run = json.loads(file.read_text(encoding="utf-8"))
+    *parents, name = path
+    part = run
+    for parent in parents:
+        part = part[parent]
+    del part[name]
+    file.write_text(json.dumps(run), encoding="utf-8")
+    with pytest.raises(UsageError, match=re.escape(f"as it was written ({message})")):
+        load_report(tmp_path)
+
+
+def test_a_whole_number_is_read_as_a_figure() -> None:
+    values = {"value": None, "low": 0, "high": 0.5, "n": 3}
+    assert decode(Estimate, values) == Estimate(value=None, low=0, high=0.5, n=3)
 
 
 @pytest.fixture
@@ -385,7 +402,7 @@ def test_what_is_no_run_is_refused(folder: Path, text: str, message: str) -> Non
     [
         ("{}", "missing required field `key`"),
         ("nonsense", "not JSON"),
-        ("older", "another version wrote it, without measures"),
+        ("older", "no field 'measures'"),
     ],
 )
 def test_a_line_of_another_version_is_named(folder: Path, line: str, said: str) -> None:

@@ -33,6 +33,7 @@ from tests.support.made_runs import (
     facts_dataset,
     graded_slice,
     run_of,
+    with_records,
 )
 from tests.support.tables import tabled
 
@@ -222,11 +223,10 @@ def test_the_margin_is_that_of_the_drop_gate() -> None:
         replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))
     ]
     first = answered("".join(row[0] for row in rows))
-    asked = Baseline(path="", run={}, records=(*first, *repeats, *third))
+    asked = before(run_of([*first, *repeats, *third]))
     assert chances.known_discordance(asked)[0] == pytest.approx((1 / 3,))
     assert (
-        chances.known_discordance(replace(asked, records=tuple(first)))[0]
-        == chances.DISCORDANCES
+        chances.known_discordance(with_records(asked, first))[0] == chances.DISCORDANCES
     )
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
     one = chances.SimulatedSlice(make_slice("judged"), records)

@@ -15,7 +15,8 @@ from qagate.cases.tasks import answer_of
 from qagate.evaluators import core
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.spec import Spec, parse, require_key
+from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.runtime.budget import cost_of, pricer
 from tests.support.model_calls import asked
 from tests.support.tables import kept, tabled

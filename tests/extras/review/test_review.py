@@ -34,7 +34,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.judges.forecast import single_judges
-from qagate.evaluators.judges.single import RubricJudge
+from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.output import cell, unguarded
 from tests.support.figures import some

@@ -32,13 +32,8 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.spec import (
-    Spec,
-    check_judge,
-    parse,
-    read_key_names,
-    require_key,
-)
+from qagate.evaluators.models.keys import read_key_names, require_key
+from qagate.evaluators.models.spec import Spec, check_judge, parse
 from qagate.evaluators.runtime.budget import money
 from qagate.evaluators.runtime.caller import Caller, CallSettings
 from qagate.evaluators.runtime.session import CallSession, ask_each

@@ -34,7 +34,11 @@ from qagate.evaluators.core import (
     Request,
     UsageError,
 )
-from qagate.evaluators.judges.single import PARAMETERS, ask_until_read, judge_messages
+from qagate.evaluators.judges.rubric_judge import (
+    PARAMETERS,
+    ask_until_read,
+    judge_messages,
+)
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.replies.readers import (

@@ -15,7 +15,7 @@ import httpx2
 from qagate.cases.labels import Scale, read_grade
 from qagate.cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json
 from qagate.evaluators.core import QAError, UsageError
-from qagate.evaluators.models.spec import is_loopback, normalise_url
+from qagate.evaluators.models.urls import is_loopback, normalise_url
 from qagate.evaluators.output import PRIVATE_FOLDER, write_whole
 from qagate.evaluators.reading import (
     ARCHIVES,

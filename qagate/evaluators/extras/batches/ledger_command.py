@@ -18,7 +18,8 @@ from qagate.evaluators.extras.batches.waves import (
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.catalogue import load_catalogue
-from qagate.evaluators.models.spec import parse, read_key_names, require_key
+from qagate.evaluators.models.keys import read_key_names, require_key
+from qagate.evaluators.models.spec import parse
 from qagate.evaluators.output import aligned_table, plural, say
 from qagate.evaluators.text import one_line
 

@@ -9,12 +9,11 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from qagate.evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
-from qagate.evaluators.metric_specs import CheckSpec
+from qagate.evaluators.metric_specs import CheckSpec, Score
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.text import hint, mask, one_line
@@ -74,15 +73,6 @@ NEEDED: Mapping[str, str] = {
     "regex": "regex",
 }
 """The optional package that a bundled check needs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """The result of a check."""
-
-    value: float | None
-    """From 0 to 1; None where the check cannot tell, and the answer does not count."""
-    reason: str = ""
 
 
 async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:

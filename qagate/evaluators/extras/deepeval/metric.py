@@ -32,9 +32,9 @@ from pydantic import BaseModel  # noqa: E402
 
 from qagate.evaluators import core  # noqa: E402
 from qagate.evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
-from qagate.evaluators.judges.single import ask_until_read  # noqa: E402
+from qagate.evaluators.judges.rubric_judge import ask_until_read  # noqa: E402
 from qagate.evaluators.metric_specs import MetricSpec  # noqa: E402
-from qagate.evaluators.models.spec import require_key  # noqa: E402
+from qagate.evaluators.models.keys import require_key  # noqa: E402
 from qagate.evaluators.reading import parse_json  # noqa: E402
 from qagate.evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
 from qagate.evaluators.rubric import encode, shortened  # noqa: E402

@@ -11,8 +11,8 @@ from qagate.bundled import CASES
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import DATASET_FILE
 from qagate.cases.doors import load_labelled_sets
+from qagate.cases.label_columns import find_columns, label_texts, language_of
 from qagate.cases.labels import BITS, LabelReading, is_number
-from qagate.cases.loading import find_columns, label_texts, language_of
 from qagate.cases.tables import read_table
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.judges.factory import DEFAULT_RUBRIC, rubric_for

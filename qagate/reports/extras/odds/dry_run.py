@@ -33,8 +33,9 @@ from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import Clusters, SessionFacts
 from qagate.reports.judge.judging import calibrations_in
+from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature
-from qagate.reports.plugin.options import RunOptions, check_collected
+from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.render.console import wrapped

@@ -92,7 +92,7 @@ def known_records(
             identity = record.dataset, record.language, record.id, record.digest
             before.setdefault(identity, record)
             before[*identity, record.repeat] = record
-    same = bool(baseline and baseline.run.get("judge") == judge)
+    same = bool(baseline and baseline.report.judge == judge)
     old: dict[str, Record] = {}
     for item in items:
         case = item.case

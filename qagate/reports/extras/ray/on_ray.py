@@ -28,12 +28,13 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import PostgresUrl, UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
-from qagate.evaluators.models.spec import read_variable
+from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
 from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
-from qagate.reports.plugin.options import RunOptions, read_whole, read_words, shares
+from qagate.reports.plugin.option_values import read_whole
+from qagate.reports.plugin.options import RunOptions, read_words, shard_header
 from qagate.reports.plugin.run import QA_RUN
 from qagate.reports.plugin.run_models import connect_models
 from qagate.reports.run.baselines import find_run
@@ -147,7 +148,7 @@ def main(argv: Sequence[str]) -> int:
             for n in range(1, of + 1):
                 say(
                     sys.stderr,
-                    *shares(read_words([*words, f"--shard={n}/{of}"], here)[0]),
+                    *shard_header(read_words([*words, f"--shard={n}/{of}"], here)[0]),
                 )
             common = [ray.put(luggage), variables, *words]
             reports = [

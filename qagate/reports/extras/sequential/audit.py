@@ -17,7 +17,7 @@ from qagate.evaluators.adjudications import answer_digest
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import (
     DECISIVE,
-    Ends,
+    Bounds,
     Observations,
     log_capital,
 )
@@ -58,7 +58,7 @@ class AuditedPair:
         return self.drawn and None not in self.passes
 
     @property
-    def ends(self) -> Ends:
+    def ends(self) -> Bounds:
         """The lowest and the highest possible value of its weighted difference."""
         low, high = change_ends(*self.passes)
         chance = self.plan.probability

@@ -43,10 +43,11 @@ from qagate.evaluators.statistics.count_table import (
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.ratios import mean_rating
 from qagate.reports.run import clean
+from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report import Report
-from qagate.reports.run.run_json import decode
-from qagate.reports.run.transcripts import Source, calls_of, keys_of
+from qagate.reports.run.sent_calls import calls_of
+from qagate.reports.run.transcripts import Source, keys_of
 
 SAMPLE_SIZE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes

@@ -134,9 +134,9 @@ class SequentialGate(GateAtAnyLook):
 
     def ends(
         self, unit: Sequence[GateMatch], new: Mapping[str, Record]
-    ) -> list[betting.Ends]:
+    ) -> list[betting.Bounds]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
-        found: list[betting.Ends] = []
+        found: list[betting.Bounds] = []
         for side, old, one in unit:
             now = self.hit(side, new.get(one.key, one))
             if self.threshold.paired:

@@ -1,0 +1,80 @@
+"""What a run was asked with: every version, hash and parameter that can move its figures.
+
+A report keeps it as free-form data, by which a run can be repeated and ``changes.py`` finds
+what else than the model changed between two runs.
+"""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+
+from qagate.cases.dataset import Plan, Selection, Slice
+from qagate.evaluators.core import RECORDED, Outcome
+from qagate.evaluators.metric_specs import version_of
+from qagate.reports.run.json_data import inner
+
+PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
+"""Those whose versions a report names."""
+
+
+def provenance(
+    plan: Plan,
+    choice: Selection,
+    outcomes: Mapping[str, Outcome],
+    specs: Mapping[str, object],
+) -> dict[str, object]:
+    """Return what reproduces the run; ``specs`` name ``model`` and ``judge``, without keys."""
+    models = {outcome.model for outcome in outcomes.values()}
+    judges = {outcome.judge for outcome in outcomes.values()}
+    slices = {}
+    for key in outcomes:
+        slice_ = plan.items[key].slice
+        slices[slice_.name] = slice_
+    slice_provenances = {}
+    for name, slice_ in sorted(slices.items()):
+        slice_provenances[name] = _slice_provenance(slice_, plan.hashes.get(name, ""))
+    return {
+        **specs,
+        "models_returned": sorted(models - {""}),
+        "judges_returned": sorted(judges - {""}),
+        "slices": slice_provenances,
+        "limit": choice.limit,
+        "seed": choice.seed,
+        "repeats": choice.repeats,
+        "python": platform.python_version(),
+        "packages": {package: _version(package) for package in PACKAGES},
+    }
+
+
+def _slice_provenance(slice_: Slice, data_sha256: str) -> dict[str, object]:
+    checks = []
+    for check in slice_.checks:
+        checks.append({**asdict(check), "version": version_of(check)})
+    return {
+        "file": slice_.path.name,
+        "data_sha256": data_sha256,
+        "prompt": slice_.prompt.version if slice_.prompt else "",
+        "rubric": slice_.rubric.version if slice_.rubric else "",
+        "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
+        "metrics": [asdict(metric) for metric in slice_.metrics],
+        "checks": checks,
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def named_model(model: str, provenance: Mapping[str, object]) -> str:
+    """Return a model's name; of recorded answers with their file, if it is a single one."""
+    if model != RECORDED:
+        return model
+    slices = inner(provenance, "slices")
+    files = {str(inner(slices, name).get("file", "")) for name in slices}
+    if len(files) != 1 or "" in files:
+        return model
+    return f"{model} ({files.pop()})"
