@@ -1,20 +1,18 @@
-"""Text: hidden characters, API keys, wording for messages, and requests as the ledger keeps them.
+"""Text that is safe to send, to show and to keep: hidden characters, API keys, and wording.
 
-A request is kept under its ledger key, the hash of what it says. Long texts such as rubrics, and
-its frame (everything but its messages), repeat, so each is kept once by its digest.
+What models and users write may hold characters that draw nothing, commands of a CI system, or
+a key. The functions here take such things out or make them visible, each for one purpose.
+``mask`` knows the shapes of keys; a Key knows its own value and shows it nowhere.
 """
 
 import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
-
-from qagate.evaluators.core import Model, Request
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -172,27 +170,6 @@ def flat(value: "DataclassInstance") -> dict[str, object]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def request_key(identity: Mapping[str, object], request: Request) -> str:
-    """Return the ledger key of a request to the model with this identity."""
-    tool = request.tool
-    asked: dict[str, object] = {
-        **flat(request),
-        "messages": [flat(message) for message in request.messages],
-        "tool": None if tool is None else flat(tool),
-    }
-    # Without a case the key is the same as before requests could have one.
-    asked.pop("case")
-    if request.case is not None:
-        own = [flat(message) for message in request.case.messages]
-        asked["case"] = {**flat(request.case), "messages": own}
-    return digest({"model": dict(identity), "request": asked})
-
-
-def fresh_key(key: str, name: str) -> str:
-    """Return a request's key for ``--fresh NAME``; without a name the key itself."""
-    return digest([name, key]) if name else key
-
-
 class Key:
     """An API key that shows itself nowhere: ``repr``, ``str`` and formats give ``***``.
 
@@ -310,93 +287,3 @@ def encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-REQUEST, TEXT = "request", "text"
-"""The kinds of documents: a request under its ledger key, a text under its digest."""
-_MAX_INLINE = 1_000  # characters; a longer text is a document of its own
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-Sent = Mapping[str, Any]
-"""A kept request. ``frame`` is the key of a text; so is ``text``, in place of a long content."""
-
-
-class Document(NamedTuple):
-    """A text that a ledger keeps under a kind and a key."""
-
-    kind: str
-    key: str
-    text: str
-    """JSON."""
-
-
-def documents_of(
-    model: Model, request: Request, key: str, fresh: str
-) -> tuple[Document, ...]:
-    """Return what is kept of a request: its texts, then itself, for ``fresh``, a name or empty."""
-    tool = request.tool and flat(request.tool)
-    frame = {
-        "fresh": fresh,
-        "model": dict(model.identity),
-        "spec": model.spec,
-        "tool": tool,
-        "parameters": request.parameters,
-        "version": request.version,
-    }
-    texts = [_text(canonical(frame))]
-    messages = []
-    for message in request.messages:
-        said = flat(message)
-        if len(message.content) > _MAX_INLINE:
-            texts.append(_text(message.content))
-            said = {"role": message.role, "text": texts[-1].key}
-        messages.append(said)
-    counts = {"repeat": request.repeat, "attempt": request.attempt}
-    sent = {"frame": texts[0].key, "messages": messages, **counts}
-    if case := request.case:
-        sent["case"] = {
-            **flat(case),
-            "messages": [flat(message) for message in case.messages],
-        }
-    return *texts, Document(REQUEST, key, encode(sent))
-
-
-@lru_cache(
-    maxsize=256
-)  # enough for frames and rubrics; an item's long prompt soon leaves it
-def _text(text: str) -> Document:
-    return Document(TEXT, digest(text), encode(text))
-
-
-def encode(value: object) -> str:
-    """Return JSON that any database and file can hold, readable to people where it can be."""
-    text = _encoder.encode(value)
-    return text if encodable(text) else canonical(value)
-
-
-def parse_sent(text: str) -> Sent | None:
-    """Return a kept request; None for JSON of another shape."""
-    try:
-        sent: Sent = json.loads(text)
-        named = [*texts_named(sent), *(one["role"] for one in sent["messages"])]
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return None
-    return sent if all(isinstance(name, str) for name in named) else None
-
-
-def texts_named(sent: Sent) -> Iterator[str]:
-    """Yield the keys of the texts that a kept request names."""
-    yield sent["frame"]
-    yield from (one["text"] for one in sent["messages"] if "text" in one)
-
-
-def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:
-    """Return the frame and the fields of a kept request; ``text_of`` returns a text by its key."""
-    frame = json.loads(text_of(sent["frame"]))
-    messages = [
-        {"role": one["role"], "content": text_of(one["text"])} if "text" in one else one
-        for one in sent["messages"]
-    ]
-    own = {name: frame[name] for name in ("tool", "parameters", "version")}
-    counts = {name: sent[name] for name in ("repeat", "attempt")}
-    return frame, {**own, **counts, "messages": messages, "case": sent.get("case")}

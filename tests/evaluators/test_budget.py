@@ -18,6 +18,7 @@ from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
+from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse
 from qagate.evaluators.runtime.budget import (
@@ -34,7 +35,6 @@ from qagate.evaluators.runtime.budget import (
     pricing_of,
 )
 from qagate.evaluators.runtime.engine import Task
-from qagate.evaluators.text import request_key
 from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.places import ask

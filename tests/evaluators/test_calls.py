@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qagate.evaluators import core
-from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from qagate.evaluators.runtime.session import CallSession, CallThread, ask_each
-from qagate.evaluators.text import (
+from qagate.evaluators.kept_requests import (
     REQUEST,
     TEXT,
-    digest,
     documents_of,
     request_key,
     texts_named,
     whole,
 )
+from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.runtime.session import CallSession, CallThread, ask_each
+from qagate.evaluators.text import digest
 from qagate.reports.run.json_data import decode
 from tests.support.scripted import Scripted, ask_for
 

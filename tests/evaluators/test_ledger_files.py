@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger import Ledger, LedgerError, sqlite
 from qagate.evaluators.ledger import rows as ledger_rows
 from qagate.evaluators.ledger.rows import (
@@ -22,7 +23,6 @@ from qagate.evaluators.ledger.rows import (
     seal_document,
 )
 from qagate.evaluators.ledger.upkeep import save_unkept
-from qagate.evaluators.text import Document
 from tests.support.fixtures import Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of

@@ -19,6 +19,7 @@ from qagate.evaluators.judges.rubric_judge import (
     ask_until_read,
     judge_messages,
 )
+from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.replies.labels import LONGEST, blank, content_free
 from qagate.evaluators.replies.readers import Invalid, read_scores
@@ -31,7 +32,6 @@ from qagate.evaluators.rubric import (
     load_rubric,
 )
 from qagate.evaluators.runtime.caller import Meter
-from qagate.evaluators.text import request_key
 from tests.support.figures import some
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for, complete, make_case, make_rubric

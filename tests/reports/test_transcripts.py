@@ -19,9 +19,9 @@ from qagate.evaluators.core import (
     ToolCall,
     UsageError,
 )
+from qagate.evaluators.kept_requests import REQUEST, TEXT, documents_of, request_key
 from qagate.evaluators.ledger import Ledger, PaidReply
 from qagate.evaluators.ledger.rows import VARIABLE
-from qagate.evaluators.text import REQUEST, TEXT, documents_of, request_key
 from qagate.reports.render import html, words
 from qagate.reports.render.html import sent_block, shower
 from qagate.reports.render.writer import write

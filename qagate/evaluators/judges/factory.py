@@ -22,14 +22,25 @@ from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.spec import Spec, check_judge, parse
-from qagate.evaluators.rubric import RUBRICS, Rubric, Style, load_rubric, load_template
+from qagate.evaluators.rubric import (
+    RUBRICS,
+    Protocol,
+    Rubric,
+    Style,
+    load_rubric,
+    load_template,
+)
 from qagate.evaluators.text import Key
 
 AUDITED_SHARE = 0.05
 """The share of items settled by a cascade's rules that its model judges too."""
 
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
+"""The bundled rubric of a data set that names none."""
+
 FALLBACK = "en"
+"""The language of a bundled rubric that is not written in an item's language."""
+
 KeyOf = Callable[[Spec], Key | None]
 """Returns a model's key; None if nothing is sent."""
 
@@ -67,9 +78,8 @@ class JudgeFactory:
     @property
     def first_model(self) -> Model | None:
         """The first model that may judge; None if only rules judge."""
-        return next(
-            (self.models[one.model] for one in self.spec.members if one.model), None
-        )
+        specs = self.spec.models()
+        return self.models[specs[0]] if specs else None
 
     def build(self, place: Place) -> Judge:
         """Return the judge of a place. Raises UsageError if the judge cannot serve there."""
@@ -80,29 +90,34 @@ class JudgeFactory:
         make_panel = doors.load_panel()
         return make_panel(judges=members, spared=spared)
 
-    def _member(self, one: JudgeSpec, place: Place) -> Judge:
-        gives_grades = one.rules != LEXICAL or place.labels == GRADES
-        if not one.model:
-            if place.style == "graded" and not gives_grades:
+    def _member(self, judge: JudgeSpec, place: Place) -> Judge:
+        rules_fit = judge.rules != LEXICAL or place.labels == GRADES
+        if not judge.model:
+            if place.style == "graded" and not rules_fit:
                 raise UsageError(
-                    f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "
-                    f"has the labels {', '.join(place.labels)}; name a judge that gives these"
+                    f"{place.name}: --judge {judge.rules} gives {', '.join(GRADES)}, and the "
+                    f"rubric has the labels {', '.join(place.labels)}; name a judge that gives "
+                    "these"
                 )
-            return offline.offline_judge(one.rules, place.style, place.labels)
-        if place.rubric is None or place.rubric.style != place.style:
-            what = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
-            wanted = "ratings" if place.style == "rated" else "grades"
-            raise UsageError(f"{what} that asks for {wanted}")
-        asked = self.models[one.model]
-        model = rubric_judge.RubricJudge(
-            model=asked, rubric=place.rubric, repeat=place.repeat
-        )
-        if not one.is_cascade or place.style == "rated" or not gives_grades:
+            return offline.offline_judge(judge.rules, place.style, place.labels)
+        model = self._rubric_judge(judge, place)
+        if not judge.is_cascade or place.style == "rated" or not rules_fit:
             return model  # the rules of a cascade may not be able to settle anything
-        rules = offline.offline_judge(one.rules, place.style, place.labels)
+        rules = offline.offline_judge(judge.rules, place.style, place.labels)
         audit = AUDITED_SHARE if place.audited else 0.0
         make_cascade = doors.load_cascade()
         return make_cascade(rules=rules, model=model, audit=audit, seed=self.seed)
+
+    def _rubric_judge(self, judge: JudgeSpec, place: Place) -> rubric_judge.RubricJudge:
+        if place.rubric is None or place.rubric.style != place.style:
+            wanted = "ratings" if place.style == "rated" else "grades"
+            raise UsageError(
+                f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml that "
+                f"asks for {wanted}"
+            )
+        return rubric_judge.RubricJudge(
+            model=self.models[judge.model], rubric=place.rubric, repeat=place.repeat
+        )
 
 
 def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
@@ -110,9 +125,13 @@ def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
 
     Raises UsageError for an unknown SPEC, a panel that cannot vote, or a missing key.
     """
-    specs = resolve_judges(spec, load_catalogue() if spec.models() else {})
+    catalogue = load_catalogue() if spec.models() else {}
+    specs = resolve_judges(spec, catalogue)
     check_panel(spec, specs)
-    models = {text: connect(one, key_of(one)) for text, one in specs.items()}
+    models = {
+        text: connect(model_spec, key_of(model_spec))
+        for text, model_spec in specs.items()
+    }
     return JudgeFactory(spec=spec, models=models, specs=specs)
 
 
@@ -121,43 +140,46 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec]) -> dict[str, 
 
     ``catalogue`` has models by their own names.
     """
-    found = {}
-    for one in spec.members:
-        if one.rules.startswith(PYTHON):
-            offline.load_class(one.rules)
-        elif one.rules:
+    specs = {}
+    for member in spec.members:
+        if member.rules.startswith(PYTHON):
+            offline.load_class(member.rules)
+        elif member.rules:
             own_files()
-        if not one.model:
+        if not member.model:
             continue
         try:
-            found[one.model] = check_judge(parse(one.model, catalogue))
+            specs[member.model] = check_judge(parse(member.model, catalogue))
         except UsageError as problem:
             raise UsageError(
                 f"--judge: {problem}; offline: {LEXICAL}; before a model: "
                 f"{LEXICAL}+SPEC; rules of your own: {PYTHON}MODULE:CLASS"
             ) from None
-    return found
+    return specs
 
 
 def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
     """Raise UsageError for judges that cannot vote together, or a model named twice."""
-    for one in spec.members if spec.is_panel else ():
-        if one.is_cascade:
+    if not spec.is_panel:
+        return
+    for member in spec.members:
+        if member.is_cascade:
             raise UsageError(
-                f"--judge {one.name}: rules before a model are no member of a panel; name "
-                f"{one.model} alone, or the rules as a judge of their own"
+                f"--judge {member.name}: rules before a model are no member of a panel; name "
+                f"{member.model} alone, or the rules as a judge of their own"
             )
-    who = [
-        address(specs[one.model]) if one.model in specs else one.name
-        for one in spec.members
-    ]
-    for (one, first), (two, second) in combinations(
-        zip(spec.members, who, strict=True), 2
-    ):
-        if first == second:
+    for first, second in combinations(spec.members, 2):
+        if _identity(first, specs) == _identity(second, specs):
             raise UsageError(
-                f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
+                f"--judge {second.name}: the same judge as --judge {first.name}; name it once"
             )
+
+
+def _identity(judge: JudgeSpec, specs: Mapping[str, Spec]) -> str | tuple[str, str]:
+    """Return what two names of one judge have in common: the model's address, or the rules."""
+    if judge.model in specs:
+        return address(specs[judge.model])
+    return judge.name
 
 
 def address(spec: Spec) -> tuple[str, str]:
@@ -172,23 +194,25 @@ def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
     rubric, or one of another style.
     """
     if Path(name).suffix:
-        rubric = load_template(
-            Path(name), language, "rate" if style == "rated" else "letter"
-        )
+        protocol: Protocol = "rate" if style == "rated" else "letter"
+        rubric = load_template(Path(name), language, protocol)
     else:
-        codes = (language, language.partition("-")[0], FALLBACK)
-        paths = (RUBRICS / f"{name}.{code}.yaml" for code in codes)
-        path = next((path for path in paths if path.is_file()), None)
-        if path is None:
-            known = sorted(
-                {path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")}
-            )
-            listed = ", ".join([*known, "or the path of a rubric file"])
-            raise UsageError(f"--rubric {name!r}: not known; known: {listed}")
-        rubric = load_rubric(path)
+        rubric = _bundled_rubric(name, language)
     if style and rubric.style != style:
         other = "ratings" if rubric.style == "rated" else "grades"
         raise UsageError(
             f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
         )
     return rubric
+
+
+def _bundled_rubric(name: str, language: str) -> Rubric:
+    """Return a bundled rubric in a language such as ``en-GB``, in ``en``, or in English."""
+    without_country, _, _ = language.partition("-")
+    for code in (language, without_country, FALLBACK):
+        path = RUBRICS / f"{name}.{code}.yaml"
+        if path.is_file():
+            return load_rubric(path)
+    names = {path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")}
+    known = ", ".join([*sorted(names), "or the path of a rubric file"])
+    raise UsageError(f"--rubric {name!r}: not known; known: {known}")

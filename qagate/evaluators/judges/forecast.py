@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
+from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.engine import MetricRunner, Task
-from qagate.evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5
 """UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
@@ -24,9 +24,9 @@ CACHEABLE_TOKENS = 1024
 REPLY_TOKENS = 100
 """The assumed length of a reply: a short answer, or a verdict with its reason."""
 
-PLACEHOLDER_ANSWER = (
-    "A short answer of a sentence or two. " * 10
-)  # about REPLY_TOKENS long
+PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10
+"""Stands for an answer that is not known yet; about ``REPLY_TOKENS`` long."""
+
 _NOT_KEPT = "not_kept"
 
 Kept = Callable[[str], core.Reply | None]
@@ -79,13 +79,15 @@ class Forecast:
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
-    (calls, ask), judges = _noting(kept), [task.judge]
+    calls, ask = _noting(kept)
+    judges = [task.judge]
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
     except core.CallError as error:
         if error.kind != _NOT_KEPT:
             return calls
-        answer, judges = PLACEHOLDER_ANSWER, list(single_judges(task.judge))
+        answer = PLACEHOLDER_ANSWER
+        judges = list(single_judges(task.judge))
     for judge in judges:
         with suppress(core.CallError, core.JudgeError):
             await judge.judge(task.case, answer, ask)
@@ -138,7 +140,9 @@ async def _measured(
     except (core.CallError, core.JudgeError):
         await asyncio.sleep(0)  # concurrent questions of the metric are noted as well
         ahead = [call for call in calls if not call.kept]
-        return [*calls, *ahead[-1:] * (runner.spec.calls - len(calls))]
+        missing = runner.spec.calls - len(calls)
+        if ahead and missing > 0:
+            return [*calls, *[ahead[-1]] * missing]
     return calls
 
 

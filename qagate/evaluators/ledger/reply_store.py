@@ -16,13 +16,19 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.kept_requests import (
+    REQUEST,
+    TEXT,
+    Document,
+    parse_sent,
+    texts_named,
+)
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
 from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.ledger.upkeep import save_unkept, take_unkept
 from qagate.evaluators.output import plural
-from qagate.evaluators.text import REQUEST, TEXT, Document, parse_sent, texts_named
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qagate.evaluators.core import QAError, Reply, ToolCall, UsageError
-from qagate.evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, flat
+from qagate.evaluators.kept_requests import REQUEST, TEXT, Document
+from qagate.evaluators.text import Key, canonical, digest, flat
 
 SCHEMA = 1
 """The format of a ledger and of its rows."""

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from qagate.evaluators.core import LedgerPlace, PostgresUrl, Price, Usage, UsageError
+from qagate.evaluators.kept_requests import REQUEST, TEXT
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.rows import Sql, StoredDocument, StoredRow
 from qagate.evaluators.ledger.sqlite import is_foreign
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.output import plural, write_whole
 from qagate.evaluators.reading import parse_json
-from qagate.evaluators.text import REQUEST, TEXT, canonical, one_line
+from qagate.evaluators.text import canonical, one_line
 
 UNKEPT_FOLDER = Path(".qa")
 """In the working folder; holds replies that a ledger did not take."""

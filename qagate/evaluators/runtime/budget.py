@@ -25,9 +25,9 @@ from qagate.evaluators.core import (
     StoppedError,
     UsageError,
 )
+from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.spec import Prices, Spec, parse
-from qagate.evaluators.text import Document
 
 TOKENS_PRICED = 1_000_000
 """Prices are for so many tokens."""

@@ -34,11 +34,16 @@ from qagate.evaluators.core import (
     StoppedError,
     TransientError,
 )
+from qagate.evaluators.kept_requests import (
+    Document,
+    documents_of,
+    fresh_key,
+    request_key,
+)
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
-from qagate.evaluators.text import Document, documents_of, fresh_key, request_key
 
 T = TypeVar("T")
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from qagate.evaluators.core import Reply, Request, UsageError
+from qagate.evaluators.kept_requests import fresh_key, request_key, whole
 from qagate.evaluators.output import plural
-from qagate.evaluators.text import flat, fresh_key, request_key, whole
+from qagate.evaluators.text import flat
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.report_folder import TRANSCRIPTS
 from qagate.reports.run.transcripts import ODD_LINE, Source

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from qagate.evaluators.core import LedgerPlace, UsageError
+from qagate.evaluators.kept_requests import encode, texts_named
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.output import write_whole
-from qagate.evaluators.text import encode, may_hold_key, texts_named
+from qagate.evaluators.text import may_hold_key
 from qagate.evaluators.user_code import OtherProcess
 from qagate.reports.run.clean import masked
 from qagate.reports.run.record import Record, in_order

@@ -35,6 +35,7 @@ from qagate.evaluators.extras.deepeval.metric import (
 )
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.judges.forecast import Call, calls_ahead
+from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid
@@ -46,7 +47,6 @@ from qagate.evaluators.runtime.engine import (
     Task,
     measure_all,
 )
-from qagate.evaluators.text import request_key
 from qagate.reports.run.run_json import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal

@@ -17,6 +17,7 @@ from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome, Reply
 from qagate.evaluators.judges import forecast as costs
 from qagate.evaluators.judges.forecast import Forecast, Kept
+from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.sqlite import exists
 from qagate.evaluators.models.spec import Spec
@@ -28,7 +29,6 @@ from qagate.evaluators.runtime.budget import (
     part_of_cost,
 )
 from qagate.evaluators.runtime.engine import Task
-from qagate.evaluators.text import fresh_key
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import Clusters, SessionFacts

@@ -1,0 +1,163 @@
+"""Requests as the ledger keeps them, each under its key.
+
+The ledger key of a request is the hash of all that it says and of the model that is asked. What
+is kept must therefore lead back to the same key: ``key_of`` counts it again from the kept text.
+
+Most of a request repeats from item to item. So long texts, such as rubrics, and the frame
+(everything but the messages) are documents of their own, kept once under their hash; the
+request names them.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from qagate.evaluators.core import Model, Request
+from qagate.evaluators.text import canonical, digest, encodable, flat
+
+REQUEST = "request"
+"""The kind of a document that is a request, under its ledger key."""
+TEXT = "text"
+"""The kind of a document that is a text or a frame, under its hash."""
+MAX_INLINE_CHARACTERS = 1_000
+"""A longer message is a document of its own."""
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+Sent = Mapping[str, Any]
+"""A kept request. ``frame`` is the key of a text; so is ``text``, in place of a long content."""
+
+
+class Document(NamedTuple):
+    """A text that a ledger keeps under a kind and a key."""
+
+    kind: str
+    key: str
+    text: str
+    """JSON."""
+
+
+def request_key(identity: Mapping[str, object], request: Request) -> str:
+    """Return the ledger key of a request to the model with this identity."""
+    tool = request.tool
+    fields: dict[str, object] = {
+        **flat(request),
+        "messages": [flat(message) for message in request.messages],
+        "tool": None if tool is None else flat(tool),
+    }
+    # Most requests have no case: then it is no part of the key.
+    fields.pop("case")
+    if request.case is not None:
+        messages = [flat(message) for message in request.case.messages]
+        fields["case"] = {**flat(request.case), "messages": messages}
+    return digest({"model": dict(identity), "request": fields})
+
+
+def fresh_key(key: str, name: str) -> str:
+    """Return a request's key for ``--fresh NAME``; without a name the key itself."""
+    if not name:
+        return key
+    return digest([name, key])
+
+
+def documents_of(
+    model: Model, request: Request, key: str, fresh: str
+) -> tuple[Document, ...]:
+    """Return what is kept of a request: its texts, then itself, for ``fresh``, a name or empty."""
+    frame = {
+        "fresh": fresh,
+        "model": dict(model.identity),
+        "spec": model.spec,
+        "tool": None if request.tool is None else flat(request.tool),
+        "parameters": request.parameters,
+        "version": request.version,
+    }
+    frame_document = _text_document(canonical(frame))
+    texts = [frame_document]
+    messages = []
+    for message in request.messages:
+        if len(message.content) <= MAX_INLINE_CHARACTERS:
+            messages.append(flat(message))
+            continue
+        text = _text_document(message.content)
+        texts.append(text)
+        messages.append({"role": message.role, "text": text.key})
+    sent: dict[str, object] = {
+        "frame": frame_document.key,
+        "messages": messages,
+        "repeat": request.repeat,
+        "attempt": request.attempt,
+    }
+    case = request.case
+    if case is not None:
+        case_messages = [flat(message) for message in case.messages]
+        sent["case"] = {**flat(case), "messages": case_messages}
+    return *texts, Document(REQUEST, key, encode(sent))
+
+
+@lru_cache(maxsize=256)  # for frames and rubrics; long prompts of items soon leave it
+def _text_document(text: str) -> Document:
+    return Document(TEXT, digest(text), encode(text))
+
+
+def encode(value: object) -> str:
+    """Return JSON that any database and file can hold, readable to people where it can be."""
+    text = _encoder.encode(value)
+    if encodable(text):
+        return text
+    return canonical(value)
+
+
+def parse_sent(text: str) -> Sent | None:
+    """Return a kept request; None for JSON of another shape."""
+    try:
+        sent: Sent = json.loads(text)
+        names = list(texts_named(sent))
+        roles = [message["role"] for message in sent["messages"]]
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+    if not all(isinstance(name, str) for name in (*names, *roles)):
+        return None
+    return sent
+
+
+def texts_named(sent: Sent) -> Iterator[str]:
+    """Yield the keys of the texts that a kept request names."""
+    yield sent["frame"]
+    for message in sent["messages"]:
+        if "text" in message:
+            yield message["text"]
+
+
+def key_of(sent: Sent, texts: Mapping[str, str]) -> str:
+    """Return the ledger key of what a kept request says, given its texts; empty if it is odd."""
+    try:
+        frame, fields = whole(sent, lambda name: json.loads(texts[name]))
+        if fields["case"] is None:
+            del fields["case"]
+        key = digest({"model": frame["model"], "request": fields})
+        return fresh_key(key, frame["fresh"])
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return ""
+
+
+def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:
+    """Return the frame and the fields of a kept request; ``text_of`` returns a text by its key."""
+    frame = json.loads(text_of(sent["frame"]))
+    messages = []
+    for message in sent["messages"]:
+        if "text" in message:
+            content = text_of(message["text"])
+            messages.append({"role": message["role"], "content": content})
+        else:
+            messages.append(message)
+    fields = {
+        "tool": frame["tool"],
+        "parameters": frame["parameters"],
+        "version": frame["version"],
+        "repeat": sent["repeat"],
+        "attempt": sent["attempt"],
+        "messages": messages,
+        "case": sent.get("case"),
+    }
+    return frame, fields
