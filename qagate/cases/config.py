@@ -23,6 +23,8 @@ from qagate.evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from qagate.evaluators.text import hint, shown
 
 REPLACE = "replace"
+_GATES_FILE_KEYS = (DROP, RISE, "sample")
+"""What a gates file may say of a data set besides the gates of its languages."""
 Gates = tuple[Threshold, ...]
 DEFAULT = "default"
 """The key of what serves a language that ``languages`` does not list."""
@@ -354,22 +356,29 @@ class GatesFile:
     """Whether no other gate of any data set stays."""
 
     def put_into(self, datasets: Sequence[Dataset], where: str) -> tuple[Dataset, ...]:
-        """Return the data sets with these gates. Raises UsageError where none of them is named."""
-        names = [one.name for one in datasets]
+        """Return the data sets with these gates. Raises UsageError where none of them is named.
+
+        Gates of a data set that is not run, but has a name like one, are noted as left out.
+        """
+        names = [dataset.name for dataset in datasets]
         if self.datasets.keys().isdisjoint(names):
-            what = f"{where}: no gate for any dataset of this run ({', '.join(names)})"
-            raise UsageError(f"{what}; name one of them")
-        found, alike = (
-            [with_gates(one, self) for one in datasets],
-            {x.casefold(): x for x in names},
-        )
-        for name in sorted(
-            self.datasets.keys() - names
-        ):  # those of data sets that are not run
-            if close := get_close_matches(name.casefold(), alike, n=1, cutoff=0.8):
-                odd = f"those of {name}, which is not in this run (did you mean {alike[close[0]]}?)"
-                found[0] = replace(found[0], left_out=(*found[0].left_out, odd))
-        return tuple(found)
+            raise UsageError(
+                f"{where}: no gate for any dataset of this run ({', '.join(names)}); "
+                "name one of them"
+            )
+        with_new = [with_gates(dataset, self) for dataset in datasets]
+        by_folded = {name.casefold(): name for name in names}
+        for name in sorted(self.datasets.keys() - names):
+            close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.8)
+            if not close:
+                continue
+            note = (
+                f"those of {name}, which is not in this run "
+                f"(did you mean {by_folded[close[0]]}?)"
+            )
+            first = with_new[0]
+            with_new[0] = replace(first, left_out=(*first.left_out, note))
+        return tuple(with_new)
 
 
 def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
@@ -384,83 +393,134 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
         raise top.problem(
             REPLACE, f"'all' is needed, not {word!r}; or take the line out"
         )
-    every = {
-        name: limits
-        for kind in KINDS.values()
-        for name, limits in kind.ranges().items()
-    }
-    every.update(dict.fromkeys((*DEEPEVAL_METRICS, *own), RATE))
-    found = {}
-    for name in (name for name in top.values if name != REPLACE):
-        part = top.part(name)
-        languages = [key for key in part.values if key not in (DROP, RISE, "sample")]
-        if odd := next((key for key in languages if key in DATASET_KEYS), ""):
+    metrics: dict[str, Range] = {}
+    for kind in KINDS.values():
+        metrics.update(kind.ranges())
+    for metric in (*DEEPEVAL_METRICS, *own):
+        metrics[metric] = RATE
+    datasets = {}
+    for name in top.values:
+        if name != REPLACE:
+            datasets[name] = _read_dataset_gates(top.part(name), name, metrics)
+    return GatesFile(datasets=datasets, replaces_all=REPLACE in top.values)
+
+
+def _read_dataset_gates(
+    part: Settings, name: str, metrics: Mapping[str, Range]
+) -> DatasetGates:
+    keys = [key for key in part.values if key not in _GATES_FILE_KEYS]
+    for key in keys:
+        if key in DATASET_KEYS:
             raise part.problem(
-                odd, f"not for a gates file; it belongs in the {DATASET_FILE} of {name}"
+                key, f"not for a gates file; it belongs in the {DATASET_FILE} of {name}"
             )
-        parts = {language: part.part(language) for language in languages}
-        found[name] = DatasetGates(
-            languages={
-                one: read_gates(at, _known(at, every)) for one, at in parts.items()
-            },
-            pooled=thresholds.read_pooled(part, _known(part, every)),
-            sampling=thresholds.read_sampling(part),
-            settings=part,
-        )
-    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
+    parts = {language: part.part(language) for language in keys}
+    languages = {}
+    for language, gates in parts.items():
+        languages[language] = read_gates(gates, _with_declared(metrics, gates))
+    return DatasetGates(
+        languages=languages,
+        pooled=thresholds.read_pooled(part, _with_declared(metrics, part)),
+        sampling=thresholds.read_sampling(part),
+        settings=part,
+    )
 
 
-def _known(part: Settings, every: Mapping[str, Range]) -> dict[str, Range]:
+def _with_declared(metrics: Mapping[str, Range], part: Settings) -> dict[str, Range]:
     """Return every metric, and those named here that only a user's own data set can have."""
-    changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
-    names = (name for one in (part, *changes) for name in one.values)
-    prefixes = (GEVAL_PREFIX, metric_rules.LABEL_SHARE, CHECK_PREFIX)
-    declared = (name for name in names if name.startswith(prefixes))
-    return {**every, **dict.fromkeys(declared, RATE)}
+    names = list(part.values)
+    for change in (DROP, RISE):
+        if change in part.values:
+            names += part.part(change).values
+    ranges = dict(metrics)
+    for name in names:
+        if name.startswith((GEVAL_PREFIX, metric_rules.LABEL_SHARE, CHECK_PREFIX)):
+            ranges[name] = RATE
+    return ranges
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
     """Return the data set with these gates, ``left_out`` and ``laxer`` noted. Raises UsageError."""
-    own = gates.datasets.get(dataset.name, DatasetGates())
-    for language in own.languages:
+    new = gates.datasets.get(dataset.name, DatasetGates())
+    for language in new.languages:
         if language not in dataset.slices:
-            what = f"no such language here; {hint(language, dataset.slices)}"
-            raise own.settings.problem(language, what)
+            raise new.settings.problem(
+                language,
+                f"no such language here; {hint(language, dataset.slices)}",
+            )
     for language, slice_ in dataset.slices.items():
-        for threshold in own.languages.get(language, ()):
-            _check_fit(threshold, slice_, own.settings.part(language))
-        for threshold in own.pooled:
-            _check_fit(threshold, slice_, own.settings)
+        for gate in new.languages.get(language, ()):
+            _check_fit(gate, slice_, new.settings.part(language))
+        for gate in new.pooled:
+            _check_fit(gate, slice_, new.settings)
+
     left_out, laxer = list(dataset.left_out), list(dataset.laxer)
-
-    def merged(name: str, before: Gates, new: Gates) -> Gates:
-        """Return what stays and what is new."""
-        others = [one for one in before if one.name not in {gate.name for gate in new}]
-        if gates.replaces_all:
-            left_out.extend(f"{name} {one.name} {one.bar}" for one in others)
-        for old in before:
-            same = [one for one in new if one.name == old.name]
-            if same and all(one.is_laxer(old) for one in same):
-                laxer.append(f"{name} {same[0].text} in place of {old.text}")
-        return new if gates.replaces_all else (*others, *new)
-
-    slices = {
-        code: replace(
-            one,
-            thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())),
+    slices = {}
+    for language, slice_ in dataset.slices.items():
+        change = _GateChange(
+            place=slice_.name,
+            before=slice_.thresholds,
+            new=new.languages.get(language, ()),
+            replaces_all=gates.replaces_all,
         )
-        for code, one in dataset.slices.items()
-    }
-    made = replace(
+        slices[language] = replace(slice_, thresholds=change.after)
+        left_out += change.left_out
+        laxer += change.laxer
+    pooled = _GateChange(
+        place=f"{dataset.name}:*",
+        before=dataset.pooled,
+        new=new.pooled,
+        replaces_all=gates.replaces_all,
+    )
+    left_out += pooled.left_out
+    laxer += pooled.laxer
+    changed = replace(
         dataset,
         slices=slices,
-        pooled=merged(f"{dataset.name}:*", dataset.pooled, own.pooled),
-        sampling=own.sampling or dataset.sampling,
+        pooled=pooled.after,
+        sampling=new.sampling or dataset.sampling,
         left_out=tuple(left_out),
         laxer=tuple(laxer),
     )
-    thresholds.check_shares(made, own.settings)
-    return made
+    thresholds.check_shares(changed, new.settings)
+    return changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GateChange:
+    """What a gates file does to the gates of a slice, or to the pooled ones of a data set."""
+
+    place: str
+    before: Gates
+    new: Gates
+    replaces_all: bool
+
+    @property
+    def after(self) -> Gates:
+        if self.replaces_all:
+            return self.new
+        return (*self._untouched, *self.new)
+
+    @property
+    def left_out(self) -> list[str]:
+        if not self.replaces_all:
+            return []
+        return [f"{self.place} {gate.name} {gate.bar}" for gate in self._untouched]
+
+    @property
+    def laxer(self) -> list[str]:
+        lines = []
+        for old in self.before:
+            in_place = [gate for gate in self.new if gate.name == old.name]
+            if in_place and all(gate.is_laxer(old) for gate in in_place):
+                lines.append(f"{self.place} {in_place[0].text} in place of {old.text}")
+        return lines
+
+    @property
+    def _untouched(self) -> list[Threshold]:
+        """The gates of before that no new one is about."""
+        names = {gate.name for gate in self.new}
+        return [gate for gate in self.before if gate.name not in names]
 
 
 def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:

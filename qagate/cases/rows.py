@@ -1,17 +1,30 @@
-"""From a row of a table to the parts of a case: columns by name, texts, golds, metadata."""
+"""From a row of a table to the parts of a case: columns by name, texts, golds, metadata.
+
+A ``Layout`` says which columns a kind of data set has, under which names. An ``ItemRow`` is one
+record read by it; its methods return a value or raise an error that names file, line and column.
+"""
 
 import ast
 import math
 import re
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from qagate.cases.tables import Number, Table, TableRow
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.kinds import CHECKED, GRADED, JUDGED, MARKS, RATED, YES_NO, Kind
+from qagate.evaluators.kinds import (
+    CHECKED,
+    FALSE_PREMISE,
+    GRADED,
+    JUDGED,
+    RATED,
+    UNANSWERABLE,
+    YES_NO,
+    Kind,
+)
 from qagate.evaluators.languages.look_alikes import LOOK_ALIKES
 from qagate.evaluators.languages.numbers import PERCENT, Quantity, find_quantities
 from qagate.evaluators.languages.word_lists import read, tables
@@ -21,6 +34,9 @@ from qagate.evaluators.text import encodable, hint, listed, shown, without_invis
 MAX_LITERAL = 200_000
 """Characters of a ``metadata`` cell that is a Python literal."""
 MAX_DEPTH = 20
+"""Of mappings and lists within metadata."""
+MAX_NUMBER = 18
+"""Characters of a JSON number that is kept as a number, not as its text."""
 ALIAS_MARK = " | "
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f ]*\d)?")
 _RANGE = re.compile(r"(?<=\d)\s*\.\.\s*(?=[-\u2212]?\d)")
@@ -77,7 +93,9 @@ LAYOUTS: Mapping[Kind, Layout] = {
 }
 
 SPELLINGS = {
-    **{name: name.capitalize() for name in ("question", "answer", "answers")},
+    "question": "Question",
+    "answer": "Answer",
+    "answers": "Answers",
     "predicted_answers": "Predicted answers",
 }
 """Other spellings that messages name."""
@@ -91,33 +109,41 @@ def check_columns(table: Table, layout: Layout) -> None:
             raise problem(table.path, 1, what)
         if column not in layout.used:
             _check_script(table, column, name, layout)
-    if table.has_header:
-        for field in layout.required:
-            names, found = layout.names[field], table.names.values()
-            if set(names).isdisjoint(table.names):
-                guesses = (hint(name, found) for name in names)
-                close = next(
-                    (guess for guess in guesses if guess.startswith("did you mean")), ""
-                )
-                advice = (
-                    close.replace("did you mean", "is it", 1)
-                    or "rename the column or add it"
-                )
-                what = f"no column {names[0]!r}{spellings(names)}; found {listed(found)}; {advice}"
-                raise problem(table.path, 1, what)
+    if not table.has_header:
+        return
+    for field in layout.required:
+        names = layout.names[field]
+        if set(names).isdisjoint(table.names):
+            columns = table.names.values()
+            raise problem(
+                table.path,
+                1,
+                f"no column {names[0]!r}{spellings(names)}; found {listed(columns)}; "
+                f"{_advice(names, columns)}",
+            )
+
+
+def _advice(names: Iterable[str], columns: Collection[str]) -> str:
+    """Return which of the columns may be meant by one of these names, or what else to do."""
+    for name in names:
+        guess = hint(name, columns)
+        if guess.startswith("did you mean"):
+            return guess.replace("did you mean", "is it", 1)
+    return "rename the column or add it"
 
 
 def spellings(names: tuple[str, ...]) -> str:
     """Return the other names that a column may have, for a message; empty without any."""
-    others = [
-        SPELLINGS.get(names[0], ""),
-        *(SPELLINGS.get(name, name) for name in names[1:]),
-    ]
-    quoted = ", ".join(repr(name) for name in others if name)
-    return f" (or {quoted})" if quoted else ""
+    others = [SPELLINGS.get(name, name) for name in names[1:]]
+    if names[0] in SPELLINGS:
+        others.insert(0, SPELLINGS[names[0]])
+    if not others:
+        return ""
+    return f" (or {', '.join(repr(name) for name in others)})"
 
 
 def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
+    """Raise UsageError for a name that is a known one but for letters of another script."""
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     latin = unicodedata.normalize("NFKC", visible).translate(LOOK_ALIKES)
     meant = "_".join(latin.casefold().split())
@@ -125,13 +151,14 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
         return
     odd = next(char for char in name if not char.isascii())
     letter = f"U+{ord(odd):04X} ({unicodedata.name(odd, 'no name')})"
-    what = f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: it holds {letter}"
-    what += "; retype the name in Latin letters"
-    if table.has_header:
-        raise problem(table.path, 1, what)
-    raise table.problem(
-        next(r for r in table.records if column in r.values), column, what
+    message = (
+        f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: "
+        f"it holds {letter}; retype the name in Latin letters"
     )
+    if table.has_header:
+        raise problem(table.path, 1, message)
+    record = next(record for record in table.records if column in record.values)
+    raise table.problem(record, column, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +187,18 @@ class ItemRow:
 
     def find(self, field: str) -> tuple[str, object]:
         """Return a field's column and value; None where the row has no such column."""
-        column = self.columns.get(field, "")
-        return column, self.record.values[column] if column else None
+        column = self.columns.get(field)
+        if column is None:
+            return "", None
+        return column, self.record.values[column]
 
     def string(self, field: str, wanted: str = "text") -> tuple[str, str | None]:
         """Return a field's column and text, None for null or no column. Raises UsageError."""
         column, value = self.find(field)
-        if value is None or isinstance(value, str):
-            return column, None if value is None else str(value)
+        if value is None:
+            return column, None
+        if isinstance(value, str):
+            return column, str(value)
         raise self.problem(column, f"{wanted} is needed, not {shown(value)}")
 
     def text(self, column: str) -> str:
@@ -192,40 +223,63 @@ class ItemRow:
 
 def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
     """Yield the records with their columns, found once for all that have the same ones."""
-    found: dict[tuple[str, ...], dict[str, str]] = {}
+    columns_of: dict[tuple[str, ...], Mapping[str, str]] = {}
     for record in table.records:
         names = tuple(record.values)
-        for field in () if names in found else FIELDS:
-            known = [name for name in layout.names[field] if name in record.values]
-            if len(known) > 1 and field not in ("id", "gold"):
-                what = f"says the same as column {known[0]!r}; keep one"
-                raise table.problem(record, known[1], what)
-            found.setdefault(names, {}).update({field: known[0]} if known else {})
-        yield ItemRow(table, layout, record, found[names])
+        if names not in columns_of:
+            columns_of[names] = _columns(table, layout, record)
+        yield ItemRow(table, layout, record, columns_of[names])
+
+
+def _columns(table: Table, layout: Layout, record: TableRow) -> Mapping[str, str]:
+    """Return which column of a record holds each field that it has.
+
+    Raises UsageError where two hold one field, other than an id or forms of the gold.
+    """
+    columns = {}
+    for field in FIELDS:
+        names = [name for name in layout.names[field] if name in record.values]
+        if len(names) > 1 and field not in ("id", "gold"):
+            raise table.problem(
+                record, names[1], f"says the same as column {names[0]!r}; keep one"
+            )
+        if names:
+            columns[field] = names[0]
+    return columns
 
 
 def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     """Return the gold forms, the main one first, with the tolerance's range. Raises UsageError."""
-    main = row.required("gold")
-    columns = (one for one in row.layout.names["gold"] if one in row.record.values)
-    found = [form for column in columns for form in _forms(row, column)]
+    main_column = row.required("gold")
+    golds = []
+    for column in row.layout.names["gold"]:
+        if column in row.record.values:
+            golds += _forms(row, column)
+    golds += _aliases(row)
+    try:
+        for gold in golds:
+            check_gold(gold, language)
+    except ValueError as error:
+        raise row.problem(main_column, str(error)) from None
+    column, tolerance = row.string("tolerance", "text or a number")
+    if tolerance is not None and tolerance.strip():
+        try:
+            golds.append(with_tolerance(golds[0], tolerance, language))
+        except ValueError as error:
+            raise row.problem(column, str(error)) from None
+    return tuple(dict.fromkeys(golds))
+
+
+def _aliases(row: ItemRow) -> list[str]:
+    """Return the other accepted forms: a list, or a text with `` | `` between them."""
     column, value = row.find("aliases")
     if isinstance(value, list):
-        found += _forms(row, column) if value else []
-    elif text := row.string("aliases", "text or a list of texts")[1]:
-        found += [
-            row.checked(column, one) for one in text.split(ALIAS_MARK) if one.strip()
-        ]
-    column = main
-    try:
-        for gold in found:
-            check_gold(gold, language)
-        column, reach = row.string("tolerance", "text or a number")
-        if reach is not None and reach.strip():
-            found.append(with_tolerance(found[0], reach, language))
-    except ValueError as error:
-        raise row.problem(column, str(error)) from None
-    return tuple(dict.fromkeys(found))
+        return _forms(row, column) if value else []
+    _, text = row.string("aliases", "text or a list of texts")
+    if not text:
+        return []
+    parts = text.split(ALIAS_MARK)
+    return [row.checked(column, part) for part in parts if part.strip()]
 
 
 def _forms(row: ItemRow, column: str) -> list[str]:
@@ -251,37 +305,51 @@ def _forms(row: ItemRow, column: str) -> list[str]:
 def id_of(row: ItemRow) -> str | None:
     """Return the given id as text, None where the file gives none."""
     column, value = row.string("id", "text or a number")
-    return row.checked(column, value).strip() if value else None
+    if not value:
+        return None
+    return row.checked(column, value).strip()
 
 
 def metadata_of(row: ItemRow) -> dict[str, object]:
     """Return the columns that are no field of an item, and the entries of ``metadata``."""
     column, value = row.find("metadata")
     if isinstance(value, str):
-        if len(value) > MAX_LITERAL:
-            what = f"{len(value):,} characters; at most {MAX_LITERAL:,} are read"
-            raise row.problem(column, what)
-        try:  # ``ast.literal_eval`` runs nothing; deep nesting can exhaust it
-            with (
-                warnings.catch_warnings()
-            ):  # an odd escape such as \d is the file's affair
-                warnings.simplefilter("ignore")
-                value = ast.literal_eval(value.strip() or "None")
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            what = f"not a Python literal (nothing is run): {shown(value)}"
-            raise row.problem(column, what) from None
+        value = _literal(row, column, value)
     if value is not None and not isinstance(value, dict):
-        what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
-        raise row.problem(column, what)
-    _plain(row, column, [f"{name}" for name in value or {}])
-    found = {
-        f"{name}": _plain(row, column, one, 1) for name, one in (value or {}).items()
-    }
-    others = row.record.values.items()
-    used = row.layout.used
-    return found | {
-        name: _plain(row, name, one) for name, one in others if name not in used
-    }
+        raise row.problem(
+            column,
+            f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}",
+        )
+    entries = value or {}
+    _plain(row, column, [f"{name}" for name in entries])  # names are texts as well
+    metadata = {}
+    for name, entry in entries.items():
+        metadata[f"{name}"] = _plain(row, column, entry, depth=1)
+    for name, entry in row.record.values.items():
+        if name not in row.layout.used:
+            metadata[name] = _plain(row, name, entry)
+    return metadata
+
+
+def _literal(row: ItemRow, column: str, text: str) -> object:
+    """Return the value of a Python literal, as SimpleQA's file has it; None for a blank text.
+
+    ``ast.literal_eval`` runs nothing, but deep nesting can exhaust it.
+    """
+    if len(text) > MAX_LITERAL:
+        raise row.problem(
+            column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read"
+        )
+    try:
+        with warnings.catch_warnings():
+            # An odd escape such as \d is the file's affair.
+            warnings.simplefilter("ignore")
+            literal: object = ast.literal_eval(text.strip() or "None")
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise row.problem(
+            column, f"not a Python literal (nothing is run): {shown(text)}"
+        ) from None
+    return literal
 
 
 def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
@@ -290,19 +358,14 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
         raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         _plain(row, column, [f"{name}" for name in value])
-        return {
-            f"{name}": _plain(row, column, one, depth + 1)
-            for name, one in value.items()
-        }
+        entries = {}
+        for name, entry in value.items():
+            entries[f"{name}"] = _plain(row, column, entry, depth + 1)
+        return entries
     if isinstance(value, (list, tuple)):
         return [_plain(row, column, item, depth + 1) for item in value]
-    if isinstance(
-        value, Number
-    ):  # as its text where Python would not hold it exactly enough
-        number = float(value) if len(value) <= 18 else math.inf
-        if not math.isfinite(number):
-            return str(value)
-        return int(value) if value.lstrip("-").isdigit() else number
+    if isinstance(value, Number):
+        return _exact_number(value)
     if isinstance(value, str) and not encodable(value):
         raise row.problem(column, "holds a lone surrogate, half a character; drop it")
     if isinstance(value, float) and not math.isfinite(value):
@@ -312,26 +375,50 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
     raise row.problem(column, f"{type(value).__name__} values are not kept; write text")
 
 
+def _exact_number(text: Number) -> int | float | str:
+    """Return a number, or its text where Python would not hold it exactly enough."""
+    if len(text) > MAX_NUMBER:
+        return str(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return str(text)
+    if text.lstrip("-").isdigit():
+        return int(text)
+    return number
+
+
 def check_gold(gold: str, language: str) -> None:
     """Raise ValueError for a malformed mark, or a range unlike ``1637..1642 m``."""
-    if marked := _MARK.match(gold):
-        mark = MARKS[not marked[1]]
-        if not gold.startswith(mark):
-            what = (
-                f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
-            )
-            raise ValueError(what)
-        if not gold.removeprefix(mark).strip():
-            raise ValueError(f"only the mark {mark!r}; say after it what is true")
+    mark = _MARK.match(gold)
+    if mark is not None:
+        says_false_premise = bool(mark[1])
+        _check_mark(gold, FALSE_PREMISE if says_false_premise else UNANSWERABLE)
     elif _RANGE.search(gold):
-        parts = _RANGE.split(gold)
-        ends = [_quantities(part, language) for part in parts]
-        if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
-            what = "is no range; write two numbers and their unit: '1637..1642 m'"
-            raise ValueError(f"{shown(gold)} {what}")
-        if _value(ends[0][0]) > _value(ends[1][0]):
-            what = "the low end is the higher one; write the smaller number first"
-            raise ValueError(f"{shown(gold)}: {what}")
+        _check_range(gold, language)
+
+
+def _check_mark(gold: str, mark: str) -> None:
+    if not gold.startswith(mark):
+        raise ValueError(
+            f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
+        )
+    if not gold.removeprefix(mark).strip():
+        raise ValueError(f"only the mark {mark!r}; say after it what is true")
+
+
+def _check_range(gold: str, language: str) -> None:
+    parts = _RANGE.split(gold)
+    numbers = [_quantities(part, language) for part in parts]
+    is_range = [len(found) for found in numbers] == [1, 1]
+    if not is_range or "..".join(parts) != gold:  # spaces around the dots do not fit
+        raise ValueError(
+            f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
+        )
+    low, high = numbers[0][0], numbers[1][0]
+    if _value(low) > _value(high):
+        raise ValueError(
+            f"{shown(gold)}: the low end is the higher one; write the smaller number first"
+        )
 
 
 def with_tolerance(gold: str, tolerance: str, language: str) -> str:
@@ -342,43 +429,52 @@ def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     number in digits, and for a tolerance that is neither a number above 0, in the gold's unit or
     without one, nor a percentage of the gold.
     """
-    figures, found = list(_FIGURE.finditer(gold)), _quantities(gold, language)
-    if len(figures) != 1 or len(found) != 1:
+    figures = list(_FIGURE.finditer(gold))
+    quantities = _quantities(gold, language)
+    if len(figures) != 1 or len(quantities) != 1:
         raise ValueError(
             f"a tolerance needs a gold with one number, in digits; got {shown(gold)}"
         )
-    figure, quantity = figures[0], found[0]
+    figure, quantity = figures[0], quantities[0]
     value = _value(quantity)
-    if abs(value) != _value(_quantities(figure[0], language)[0]):
+    in_digits = _quantities(figure[0], language)[0]
+    if abs(value) != _value(in_digits):
         raise ValueError(
             f"a tolerance needs a gold in digits alone, as 2500000; got {shown(gold)}"
         )
     reach = _reach(tolerance, quantity, language)
-    before = gold[: figure.start()][: -1 if value < 0 else None]
-    mark = tables(language).decimal
-    ends = (
-        f"{end.normalize():f}".replace(".", mark)
-        for end in (value - reach, value + reach)
-    )
-    return f"{before}{'..'.join(ends)}{gold[figure.end() :]}"
+    text_before = gold[: figure.start()]
+    if value < 0:  # each end has a sign of its own
+        text_before = text_before[:-1]
+    low = _in_digits(value - reach, language)
+    high = _in_digits(value + reach, language)
+    return f"{text_before}{low}..{high}{gold[figure.end() :]}"
+
+
+def _in_digits(number: Decimal, language: str) -> str:
+    return f"{number.normalize():f}".replace(".", tables(language).decimal)
 
 
 def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
     """Return how far from the gold an answer may be, in the gold's unit."""
-    found, words = _quantities(tolerance, language), read(tolerance).words
-    if [(one.start, one.end) for one in found] != [(0, len(words))]:
+    quantities = _quantities(tolerance, language)
+    words = read(tolerance).words
+    places = [(quantity.start, quantity.end) for quantity in quantities]
+    if places != [(0, len(words))]:  # one number, and nothing besides
         raise ValueError(f"got {shown(tolerance)}; {_WANTED}")
-    one = found[0]
-    if _value(one) <= 0:
+    reach = quantities[0]
+    if _value(reach) <= 0:
         raise ValueError(f"got {shown(tolerance)}; it must be above 0: {_WANTED}")
-    if one.unit == PERCENT and gold.unit != PERCENT:
-        return abs(_value(gold)) * _value(one) / 100
-    if one.unit == PERCENT:
-        what = f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
-        raise ValueError(what)
-    if not one.shares_unit(gold):
+    if reach.unit == PERCENT and gold.unit == PERCENT:
+        raise ValueError(
+            f"{shown(tolerance)} of a percentage may be points or a share; "
+            "write a bare number"
+        )
+    if reach.unit == PERCENT:
+        return abs(_value(gold)) * _value(reach) / 100
+    if not reach.shares_unit(gold):
         raise ValueError(f"{shown(tolerance)} is not in the gold's unit; {_WANTED}")
-    return _value(one)
+    return _value(reach)
 
 
 def _quantities(text: str, language: str) -> list[Quantity]:

@@ -31,7 +31,7 @@ from qagate.evaluators.runtime.budget import pricing_of
 from qagate.evaluators.statistics.paired import power
 from qagate.reports.extras.sequential.early_stopping import MIN_IN_HAND
 from qagate.reports.plugin.options import read_options
-from qagate.reports.plugin.run import connect_models
+from qagate.reports.plugin.run_models import connect_models
 from tests.benchmarks.bets import Found, Setting, crossings
 from tests.benchmarks.common import ROOT, SEED, show
 

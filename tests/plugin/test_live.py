@@ -24,8 +24,8 @@ from qagate.evaluators.core import Outcome, Usage
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.plugin import progress_display as live
-from qagate.reports.plugin.finish import slice_lines
 from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.terminal import slice_lines
 from qagate.reports.render import console
 from qagate.reports.run.evidence import TrendPoint
 from qagate.reports.run.report import WARNING, Decision

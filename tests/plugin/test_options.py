@@ -17,7 +17,7 @@ from qagate.reports.plugin import worker
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.option_table import NAMES
 from qagate.reports.plugin.options import read_options, shard_header
-from qagate.reports.plugin.run import RunModels, connect_models
+from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.start import start_early
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of

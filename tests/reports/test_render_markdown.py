@@ -8,7 +8,8 @@ import pytest
 
 from qagate.cases.dataset import Threshold
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
-from qagate.reports.plugin.finish import ci_lines, ci_link
+from qagate.reports.plugin.finish import ci_link
+from qagate.reports.plugin.terminal import ci_lines
 from qagate.reports.render import console, markdown, words, writer
 from qagate.reports.render.console import LIMIT, annotations
 from qagate.reports.run import clean

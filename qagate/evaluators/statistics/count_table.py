@@ -241,5 +241,5 @@ def _posterior_tables(patterns: Array, items: Array) -> Array:
 
 def _hull(first: Interval | None, second: Interval | None) -> Interval:
     """Return the interval that spans both, of which one may be missing."""
-    known = [interval for interval in (first, second) if interval is not None]
-    return min(low for low, _ in known), max(high for _, high in known)
+    given = [interval for interval in (first, second) if interval is not None]
+    return min(low for low, _ in given), max(high for _, high in given)

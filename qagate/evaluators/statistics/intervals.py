@@ -123,7 +123,9 @@ def effective_size(
     spread = float((items * residuals**2).sum())
     fourth_powers = float((items * residuals**4).sum())
     deviating_clusters = independent_spread / effect_of_whole
-    if fourth_powers:
+    if (
+        fourth_powers
+    ):  # k equal deviations have a squared spread of k times their fourth powers
         deviating_clusters = max(spread**2 / fourth_powers, deviating_clusters)
     effect = (
         (deviating_clusters * spread / independent_spread + WHOLE * effect_of_whole)

@@ -27,6 +27,7 @@ from qagate.reports.render.writer import FORMATS, Files, WriteError, write_files
 from qagate.reports.run import report_folder
 from qagate.reports.run.baselines import BASELINES, check_name, find_run, promoted
 from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
 from qagate.reports.run.report_folder import RUN_FILE, keep, previous
 from qagate.reports.run.run_json import load_report, load_run
 from qagate.reports.run.sent_calls import calls_of, parts, title
@@ -42,28 +43,31 @@ def render(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
-    text, every = f"which files, of {','.join(FORMATS)} (default: all)", tuple(FORMATS)
     parser.add_argument(
-        "--format", metavar="WORD,WORD", type=_formats, default=every, help=text
+        "--format",
+        metavar="WORD,WORD",
+        type=_formats,
+        default=tuple(FORMATS),
+        help=f"which files, of {','.join(FORMATS)} (default: all)",
     )
     options = parser.parse_args(argv)
     files = Files(load_report(options.run), options.format, transcripts_of(options.run))
-    say(sys.stdout, *map(str, write_files(files, options.to or folder_of(options.run))))
+    paths = write_files(files, options.to or folder_of(options.run))
+    say(sys.stdout, *map(str, paths))
     return 0
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    words, known = (
-        tuple(filter(None, map(str.strip, text.split(",")))),
-        ", ".join(FORMATS),
-    )
-    if unknown := [word for word in words if word not in FORMATS]:
-        raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is no format; there are {known}"
-        )
-    if not words:
-        raise argparse.ArgumentTypeError(f"name a format: {known}")
-    return words
+    known_formats = ", ".join(FORMATS)
+    formats = [word.strip() for word in text.split(",") if word.strip()]
+    for word in formats:
+        if word not in FORMATS:
+            raise argparse.ArgumentTypeError(
+                f"{word!r} is no format; there are {known_formats}"
+            )
+    if not formats:
+        raise argparse.ArgumentTypeError(f"name a format: {known_formats}")
+    return tuple(formats)
 
 
 def compare(argv: Sequence[str]) -> int:
@@ -80,20 +84,24 @@ def compare(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     report = load_report(options.new)
     anchor = read_baseline(options.anchor, [report], "anchor", to=options.to)
-    compared = rebuilt(
-        report, read_baseline(options.old, [report], to=options.to), anchor
-    )
-    if compared.comparison is None or not any(
-        one.shared for one in compared.comparison.slices
-    ):
-        what = "have no item in common; compare runs of one dataset"
-        raise UsageError(f"{options.old} and {options.new} {what}")
-    say(
-        sys.stdout,
-        *console.comparison(compared),
-        *save(compared, options.to, options.new),
-    )
+    old = read_baseline(options.old, [report], to=options.to)
+    compared = rebuilt(report, old, anchor)
+    if not _have_items_in_common(compared):
+        raise UsageError(
+            f"{options.old} and {options.new} have no item in common; "
+            "compare runs of one dataset"
+        )
+    saved = save(compared, options.to, options.new)
+    say(sys.stdout, *console.comparison(compared), *saved)
     return 0
+
+
+def _have_items_in_common(compared: Report) -> bool:
+    """Return whether an item of a report was in the earlier run too."""
+    comparison = compared.comparison
+    if comparison is None:
+        return False
+    return any(difference.shared for difference in comparison.slices)
 
 
 def gate(argv: Sequence[str]) -> int:
@@ -133,64 +141,66 @@ def promote(argv: Sequence[str]) -> int:
     )
     parser.add_argument("name", metavar="NAME", help="such as 2026-11 or gpt-4.1")
     parser.add_last_run()
-    parser.add_argument(
-        "--replace", action="store_true", help="in place of the run of that name"
-    )
+    text = "in place of the run of that name"
+    parser.add_argument("--replace", action="store_true", help=text)
     text = "all files of the report: page, tables, prompts and replies"
     parser.add_argument("--whole", action="store_true", help=text)
-    parser.add_argument(
-        "--anyway", action="store_true", help="also a run that did not pass"
-    )
+    text = "also a run that did not pass"
+    parser.add_argument("--anyway", action="store_true", help=text)
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)
     run, records = load_run(options.run)
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
-        what = (
-            "and a baseline is a run that passed; say --anyway to keep it all the same"
+        raise UsageError(
+            f"{options.run}: its verdict is {verdict}, and a baseline is a run that passed; "
+            "say --anyway to keep it all the same"
         )
-        raise UsageError(f"{options.run}: its verdict is {verdict}, {what}")
     if to.exists() and not options.replace:
-        what = (
+        raise UsageError(
             f"{to}: a run of that name is there; choose another name, or say --replace"
         )
-        raise UsageError(what)
     source = folder_of(options.run)
     try:
         keep(source, to, packed=not options.whole)
     except OSError as error:
-        raise WriteError(
-            to, sum(file.stat().st_size for file in source.glob("*")), error
-        ) from None
-    say(
-        sys.stdout,
-        f"{to}: {verdict}, {plural(len(records), 'item')}; --baseline={options.name}",
-    )
+        size = sum(file.stat().st_size for file in source.glob("*"))
+        raise WriteError(to, size, error) from None
+    items = plural(len(records), "item")
+    say(sys.stdout, f"{to}: {verdict}, {items}; --baseline={options.name}")
     return 0
 
 
 def list_runs(argv: Sequence[str]) -> int:
     """Print the promoted runs, the last run and the one that decided before it; return 0."""
-    what = "List the promoted runs and the last ones: name, when, verdict, items, model, judge."
-    RecordedRunParser("list", what, "0 listed").parse_args(argv)
-    last = [folder for folder in (previous(OUT), OUT) if (folder / RUN_FILE).is_file()]
-    lines = []
-    for one in (*promoted(Path()), *last):
-        name = one.name if one.parent == BASELINES else str(OUT.with_name(one.name))
-        try:
-            report = load_report(one, items=False)
-        except UsageError as problem:
-            lines.append(f"{name:<24} cannot be read: {problem}")
-            continue
-        when, items = (
-            date(report.run.get("started")),
-            plural(report.counts.planned, "item"),
-        )
-        told = f"{report.verdict:<12} {items:>12}  {report.model}  {report.judge}"
-        lines.append(f"{name:<24} {when}  {told}")
-    none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
-    say(sys.stdout, *(lines or [none]))
+    RecordedRunParser(
+        "list",
+        "List the promoted runs and the last ones: name, when, verdict, items, model, judge.",
+        "0 listed",
+    ).parse_args(argv)
+    lines = [_list_line(run.name, run) for run in promoted(Path())]
+    for folder in (previous(OUT), OUT):
+        if (folder / RUN_FILE).is_file():
+            lines.append(_list_line(str(OUT.with_name(folder.name)), folder))
+    if not lines:
+        lines = [
+            f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
+        ]
+    say(sys.stdout, *lines)
     return 0
+
+
+def _list_line(name: str, run: Path) -> str:
+    try:
+        report = load_report(run, items=False)
+    except UsageError as problem:
+        return f"{name:<24} cannot be read: {problem}"
+    started = date(report.run.get("started"))
+    items = plural(report.counts.planned, "item")
+    return (
+        f"{name:<24} {started}  {report.verdict:<12} {items:>12}  "
+        f"{report.model}  {report.judge}"
+    )
 
 
 def show(argv: Sequence[str]) -> int:
@@ -206,33 +216,29 @@ def show(argv: Sequence[str]) -> int:
     parser.add_last_run()
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
-    name = options.item.rpartition("[")[2].removesuffix("]")  # a test's node id will do
-    named = {record.key: record for record in records}
-    alike = (
-        [named[name]] if name in named else [one for one in records if one.id == name]
-    )
-    if len(alike) != 1:
-        known = [record.key for record in alike] or list(named)
-        raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
-    record = alike[0]
+    record = _named_record(options.item, records)
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
     for heading, text in _texts_of(record):
-        lines += _part(heading, text)
-    if not record.calls:
-        none = "No model was asked: the answer is recorded, and rules or a person judged it."
-        failed = record.error or record.answer is None
-        lines.append(
-            "No reply is kept: the call failed or was not made." if failed else none
-        )
-    source = transcripts_of(options.run)
-    found = calls_of(source, record.calls) if source else {}
-    for number, key in enumerate(record.calls, 1):
-        call = found.get(key)
-        unkept = f"call {key}: neither prompt nor reply is kept with this run"
-        lines += ["", f"{number}. {title(call) if call else unkept}"]
-        lines += (one for part in (parts(call) if call else ()) for one in _part(*part))
+        lines += _block(heading, text)
+    lines += _call_lines(record, options.run)
     say(sys.stdout, *lines)
     return 0
+
+
+def _named_record(text: str, records: Sequence[Record]) -> Record:
+    """Return the record with this key, or the only one with this id; a test's node id will do.
+
+    Raises UsageError where there is none, or several.
+    """
+    name = text.rpartition("[")[2].removesuffix("]")
+    by_key = {record.key: record for record in records}
+    if name in by_key:
+        return by_key[name]
+    of_this_id = [record for record in records if record.id == name]
+    if len(of_this_id) == 1:
+        return of_this_id[0]
+    keys = [record.key for record in of_this_id] or list(by_key)
+    raise UsageError(f"no item {shown(name)} in this run; {hint(name, keys)}")
 
 
 def _texts_of(record: Record) -> Iterator[tuple[str, str]]:
@@ -252,5 +258,32 @@ def _texts_of(record: Record) -> Iterator[tuple[str, str]]:
         yield f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}"
 
 
-def _part(name: str, text: str) -> list[str]:
-    return [f"  {name}:", *(f"    {one}" for one in visible(text).split("\n"))]
+def _call_lines(record: Record, run: Path) -> list[str]:
+    """Return each prompt and reply of an item, as far as they are kept with the run."""
+    if not record.calls:
+        if record.error or record.answer is None:
+            return ["No reply is kept: the call failed or was not made."]
+        return [
+            "No model was asked: the answer is recorded, and rules or a person judged it."
+        ]
+    source = transcripts_of(run)
+    kept_calls = calls_of(source, record.calls) if source else {}
+    lines = []
+    for number, key in enumerate(record.calls, 1):
+        call = kept_calls.get(key)
+        lines.append("")
+        if call is None:
+            lines.append(
+                f"{number}. call {key}: neither prompt nor reply is kept with this run"
+            )
+            continue
+        lines.append(f"{number}. {title(call)}")
+        for heading, text in parts(call):
+            lines += _block(heading, text)
+    return lines
+
+
+def _block(heading: str, text: str) -> list[str]:
+    """Return a heading and the lines of a text below it, indented."""
+    lines = [f"    {line}" for line in visible(text).split("\n")]
+    return [f"  {heading}:", *lines]

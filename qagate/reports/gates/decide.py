@@ -56,7 +56,6 @@ class SessionFacts(SessionStatus):
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
     gates_off: bool = False
-    dry_run: bool = False
     shards: Shards | None = None
     """The shards that the items come from; None where none is missing."""
     doubts: tuple[str, ...] = ()
@@ -132,11 +131,6 @@ def _outside(facts: SessionFacts) -> Iterator[CodeAndLine]:
         )
         again = "run the same command again for the rest"
         yield INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
-    if facts.dry_run and not facts.failures:
-        yield (
-            OK,
-            f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made",
-        )
     if facts.gates_off and facts.left and code == OK:
         yield INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
     if facts.gates_off:

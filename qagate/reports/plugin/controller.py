@@ -398,7 +398,7 @@ class Controller:
     ) -> None:
         """Show the slices and the gates."""
         if self._report is not None:
-            from qagate.reports.plugin.finish import show_report  # noqa: PLC0415
+            from qagate.reports.plugin.terminal import show_report  # noqa: PLC0415
 
             show_report(terminalreporter, self._report, self._options.report_dir)
         if self._warning:

@@ -1,4 +1,8 @@
-"""A session's report: made, written, shown. It is loaded, with numpy, while replies are awaited."""
+"""A session's report: made from its outcomes, and written.
+
+It is loaded, with numpy, while replies are awaited. After the last reply the user waits for
+what stands here, so nothing of it loads anything heavy.
+"""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,8 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
+from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Outcome, QAError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.runtime.budget import BATCH, part_of_cost
@@ -19,22 +22,22 @@ from qagate.reports.plugin import rejudge
 from qagate.reports.plugin.run import USED_UP, EngineRun
 from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.plugin.worker import gc_paused
-from qagate.reports.render import console, html, markdown, words
+from qagate.reports.render import html, markdown
 from qagate.reports.render.writer import append_summary, write
 from qagate.reports.run import clean
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.json_data import ordered
 from qagate.reports.run.provenance import provenance
 from qagate.reports.run.record import total_cost
-from qagate.reports.run.report import WARNING, Report, SliceSummary
-from qagate.reports.run.report_folder import previous
+from qagate.reports.run.report import WARNING, Report
 from qagate.reports.run.transcripts import Packer, keys_of, of_ledger
 from qagate.reports.verdict.assemble import Facts, assemble
 from qagate.reports.verdict.trend import with_trend
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-_GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
-Outcomes = Mapping[str, Outcome]  # by the keys of the plan's items
-_COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
+"""The variable with the path of the file that GitHub shows below a CI run."""
+Outcomes = Mapping[str, Outcome]
+"""By the keys of the plan's items."""
 
 
 def prepare() -> None:
@@ -51,201 +54,230 @@ def finish(
     about: Mapping[str, object],
     packer: Packer | None = None,
 ) -> tuple[Report, str]:
-    """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
-    options, plan = run.options, run.plan
+    """Write a session's report and CI's summary; return it and a warning.
+
+    ``ended`` and ``about`` are what pytest knows of the session. Raises WriteError.
+    """
     with gc_paused():  # nothing becomes garbage before everything is written
-        unreached = next(
-            (kind for kind in USED_UP if kind in run.host.status.stops), ""
-        )
-        unreached = "engine" if run.host.status.failure else unreached
-        unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
-        outcomes = results.final_outcomes(run.host.arrivals.outcomes, unreached)
-        facts = _facts(run, ended, about, outcomes)
-        earlier = (
-            one and replace(one, people=run.adjudications, plan=run.audit_plan)
-            for one in run.earlier
-        )
-        if options.answers is not None:
-            outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
-        records = [results.record_of(key, one) for key, one in outcomes.items()]
-        report = with_trend(assemble(plan, records, facts, *earlier), options.here)
-        unread = ""
-        with ExitStack() as stack:
-            transcripts = None
-            if not options.no_transcripts and any(
-                record.calls for record in report.records
-            ):
-                try:
-                    opened = stack.enter_context(Ledger(options.ledger, read_only=True))
-                    transcripts = of_ledger(opened)
-                    if packer:
-                        packer.begin(options.ledger, keys_of(report.records))
-                except QAError as error:
-                    unread = f"no prompts and replies in the report folder: {error}"
-            write(report, options.report_dir, transcripts, packer)
-        page = os.environ.get(STEP_SUMMARY)
-        unappended = append_summary(report, Path(page)) if page else ""
-        return report, "; ".join(filter(None, (unread, unappended)))
+        report = _make_report(run, results, ended, about)
+        warnings = [_write_report(run, report, packer)]
+        summary_file = os.environ.get(STEP_SUMMARY)
+        if summary_file:
+            warnings.append(append_summary(report, Path(summary_file)))
+    return report, "; ".join(warning for warning in warnings if warning)
+
+
+def _make_report(
+    run: EngineRun,
+    results: SessionResults,
+    ended: SessionFacts,
+    about: Mapping[str, object],
+) -> Report:
+    options = run.options
+    outcomes = results.final_outcomes(
+        run.host.arrivals.outcomes, _why_unreached(run, interrupted=ended.interrupted)
+    )
+    facts = _facts(run, ended, about, outcomes)
+    if options.answers is not None:
+        outcomes, facts = rejudge.ended(options.answers, run.plan, outcomes, facts)
+    records = [results.record_of(key, outcome) for key, outcome in outcomes.items()]
+    baseline, anchor = run.earlier
+    report = assemble(
+        run.plan,
+        records,
+        facts,
+        _with_people(baseline, run),
+        _with_people(anchor, run),
+    )
+    return with_trend(report, options.here)
+
+
+def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:
+    """Return the kind of outcome of items that the engine did not reach."""
+    status = run.host.status
+    if status.failure:
+        return "engine"
+    for kind in USED_UP:
+        if kind in status.stops:
+            return kind
+    return "interrupted" if interrupted else "stopped"
+
+
+def _with_people(earlier: Baseline | None, run: EngineRun) -> Baseline | None:
+    """Return an earlier run with people's verdicts, which hold for its answers too."""
+    if earlier is None:
+        return None
+    return replace(earlier, people=run.adjudications, plan=run.audit_plan)
+
+
+def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
+    """Write the files of the report; return why it lacks prompts and replies, or nothing."""
+    options = run.options
+    has_calls = any(record.calls for record in report.records)
+    warning = ""
+    with ExitStack() as stack:
+        transcripts = None
+        if has_calls and not options.no_transcripts:
+            try:
+                ledger = stack.enter_context(Ledger(options.ledger, read_only=True))
+                transcripts = of_ledger(ledger)
+                if packer:
+                    packer.begin(options.ledger, keys_of(report.records))
+            except QAError as error:
+                warning = f"no prompts and replies in the report folder: {error}"
+        write(report, options.report_dir, transcripts, packer)
+    return warning
+
+
+# What the session knows
 
 
 def _facts(
     run: EngineRun, ended: SessionFacts, about: Mapping[str, object], outcomes: Outcomes
 ) -> Facts:
-    options, plan, status = run.options, run.plan, run.host.status
-    specs: dict[str, object] = {
-        "model": options.model,
-        "judge": " ".join(options.judges),
-        "sent": clean.masked(ordered(run.sent)),
-    }
-    if labels := {key: one.label for key, one in run.adjudications.items()}:
-        specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
-    stops, usages = status.stops, [one.usage for one in outcomes.values()]
-    known = (
-        sum(one.known for one in usages)
-        if any(one.cost is None for one in usages)
-        else None
-    )
+    options, status = run.options, run.host.status
+    judge = " ".join(options.judges)
+    known_cost = _known_cost(outcomes)
+    ended_outside_limits = [
+        line for kind, line in status.stops.items() if kind not in USED_UP
+    ]
+    left_clauses = [status.stops.get(BATCH, ""), status.unkept]
     session = replace(
         ended,
         gates_off=options.gates_off,
-        cause=next((why for kind, why in stops.items() if kind not in USED_UP), ""),
-        left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
-        one_shard=plan.shard is not None,
+        cause=ended_outside_limits[0] if ended_outside_limits else "",
+        left="; ".join(clause for clause in left_clauses if clause),
+        one_shard=run.plan.shard is not None,
         notes=(
-            *(f"{WARNING}{one}" for one in ended.notes),
-            *_notes(run, outcomes, known),
+            *(f"{WARNING}{note}" for note in ended.notes),
+            *_notes(run, outcomes, known_cost),
         ),
     )
-    spent = {"requests": status.requests, "spent": run.spent}
-    spent |= {} if known is None else {"known_cost": known}
+    about_run = {
+        **about,
+        **ci_link(os.environ),
+        "requests": status.requests,
+        "spent": run.spent,
+    }
+    if known_cost is not None:
+        about_run["known_cost"] = known_cost
+    about_run["replies"] = _replies(outcomes)
     return Facts(
         model=options.model,
-        judge=" ".join(options.judges),
+        judge=judge,
         session=session,
-        provenance=provenance(plan, options.choice, outcomes, specs),
-        run={**about, **ci_link(os.environ), **spent, "replies": _replies(outcomes)},
+        provenance=provenance(run.plan, options.choice, outcomes, _origin(run)),
+        run=about_run,
         complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
     )
 
 
+def _origin(run: EngineRun) -> dict[str, object]:
+    """Return what of a run's origin only its engine knows: who was asked, and how."""
+    origin: dict[str, object] = {
+        "model": run.options.model,
+        "judge": " ".join(run.options.judges),
+        "sent": clean.masked(ordered(run.sent)),
+    }
+    labels = {
+        key: adjudication.label for key, adjudication in run.adjudications.items()
+    }
+    if labels:
+        origin["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
+    return origin
+
+
+def _known_cost(outcomes: Outcomes) -> float | None:
+    """Return USD, as far as prices are known; None if the whole cost is known."""
+    usages = [outcome.usage for outcome in outcomes.values()]
+    if all(usage.cost is not None for usage in usages):
+        return None
+    return sum(usage.known for usage in usages)
+
+
 def _replies(outcomes: Outcomes) -> dict[str, int]:
     """Return how many verdicts there are, and how many rest on replies that others paid for."""
-    graded = (one for one in outcomes.values() if one.state in ("passed", "failed"))
-    usages = [(one.usage, one.answering) for one in graded]
-    return {
-        "verdicts": len(usages),
-        "earlier": sum(whole.earlier > 0 for whole, _ in usages),
-        "imported": sum(whole.imported > 0 for whole, _ in usages),
-        "answers": sum(answer.earlier > 0 for _, answer in usages),
-        "judgements": sum(whole.earlier > answer.earlier for whole, answer in usages),
-    }
+    counts = dict.fromkeys(
+        ("verdicts", "earlier", "imported", "answers", "judgements"), 0
+    )
+    for outcome in outcomes.values():
+        if outcome.state not in ("passed", "failed"):
+            continue
+        usage, answering = outcome.usage, outcome.answering
+        counts["verdicts"] += 1
+        if usage.earlier:
+            counts["earlier"] += 1
+        if usage.imported:
+            counts["imported"] += 1
+        if answering.earlier:
+            counts["answers"] += 1
+        if usage.earlier > answering.earlier:
+            counts["judgements"] += 1
+    return counts
 
 
-def _notes(run: EngineRun, outcomes: Outcomes, known: float | None) -> Iterator[str]:
-    """Yield what is odd about the run; ``known`` is the part of a cost that is not all known."""
-    options = run.options
+# Notes
+
+
+def _notes(
+    run: EngineRun, outcomes: Outcomes, known_cost: float | None
+) -> Iterator[str]:
+    """Yield what is odd about the run; ``known_cost`` is the part of a cost not all known."""
     if run.connected.replaced:
         yield run.connected.replaced
-    for spec in run.connected.specs.values():
-        if spec.function and spec.function.is_hashed and not spec.version:
-            what = f"no version is declared, so its module's source alone, {spec.function.release}"
-            more = f"if it depends on more, name {spec.text}@VERSION"
-            yield f"{spec.text}: {what}, tells the ledger when it changes; {more}"
-    if known is not None:
-        every = [text for text, price in run.pricing.items() if price is None]
-        others = [name for name in every if name != options.model]
-        answering = total_cost(one.answering.cost for one in outcomes.values())
-        names = others if others and answering is not None else every
-        yield f"cost {part_of_cost(known)}: no price for {', '.join(names)}"
+    yield from _unversioned_functions(run)
+    if known_cost is not None:
+        names = ", ".join(_unpriced(run, outcomes))
+        yield f"cost {part_of_cost(known_cost)}: no price for {names}"
     yield from run.host.status.notes
     if run.host.status.failure:
         yield f"{WARNING}{run.host.status.failure}"
-    asked = {run.plan.items[key].slice.name for key in outcomes}
-    slices = (one for dataset in run.plan.datasets for one in dataset.slices.values())
-    offline_judge = "" if run.takes_extras else " ".join(options.judges)
-    ended = (one for one in slices if one.name in asked)
-    yield from extra_notes(ended, outcomes.values(), offline_judge)
+    offline_judge = "" if run.takes_extras else " ".join(run.options.judges)
+    slices = _slices_of(run, outcomes)
+    yield from extra_notes(slices, outcomes.values(), offline_judge)
+
+
+def _unversioned_functions(run: EngineRun) -> Iterator[str]:
+    """Yield which of a user's functions only their source tells from other versions."""
+    for spec in run.connected.specs.values():
+        if spec.function and spec.function.is_hashed and not spec.version:
+            yield (
+                f"{spec.text}: no version is declared, so its module's source alone, "
+                f"{spec.function.release}, tells the ledger when it changes; "
+                f"if it depends on more, name {spec.text}@VERSION"
+            )
+
+
+def _unpriced(run: EngineRun, outcomes: Outcomes) -> list[str]:
+    """Return the models without a price; without the one under test if all answers have one."""
+    unpriced = [text for text, pricing in run.pricing.items() if pricing is None]
+    judges = [text for text in unpriced if text != run.options.model]
+    answering = total_cost(outcome.answering.cost for outcome in outcomes.values())
+    if judges and answering is not None:
+        return judges
+    return unpriced
+
+
+def _slices_of(run: EngineRun, keys: Iterable[str]) -> list[Slice]:
+    """Return the slices that these items are of, in the declared order."""
+    names = {run.plan.items[key].slice.name for key in keys}
+    slices = []
+    for dataset in run.plan.datasets:
+        for slice_ in dataset.slices.values():
+            if slice_.name in names:
+                slices.append(slice_)
+    return slices
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
     """Return ``link``: the address of the CI run that keeps the report; empty outside CI."""
-    server, repository, run = (environment.get(name, "") for name in _GITHUB_RUN)
-    found = (
-        f"{server}/{repository}/actions/runs/{run}"
-        if server and repository and run
-        else ""
-    )
-    found = found or environment.get("CI_JOB_URL", "")  # GitLab's
-    return {"link": found} if found else {}
-
-
-def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the commands that annotate a GitHub run; none elsewhere."""
-    if environment.get("GITHUB_ACTIONS") == "true":
-        yield from console.annotations(report)
-
-
-# The terminal
-
-
-def show_report(
-    reporter: pytest.TerminalReporter, report: Report, folder: Path
-) -> None:
-    """Write gates, what broke, notes and the path; under ``-v`` also slices, and every note."""
-    verbosity = reporter.config.option.verbose
-    if verbosity > 0:
-        reporter.write_sep("=", "qa slices")
-        for line in slice_lines(report.slices):
-            reporter.write_line(line)
-    if report.decision.gates:
-        reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
-    for gate in words.by_urgency(report.decision.gates):
-        reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
-        for line in console.gate_lines(gate, folder):
-            reporter.write_line(line)
-    notes = console.notes(report) if verbosity > 0 else console.brief(report)
-    ends = [*console.wrapped(words.origin(report.run)), *console.totals(report)]
-    ends.append(f"report: {folder / 'report.html'}")
-    before = previous(folder) / "report.html"
-    if report.verdict not in ("PASS", "FAIL") and before.is_file():
-        ends.append(f"the last one that decided: {before}")
-    ends += console.next_step(report, folder)
-    warnings, of_ci = console.warnings(report.comparison), ci_lines(report, os.environ)
-    for line in (*warnings, *notes, *ends, *of_ci):
-        reporter.write_line(line)
-
-
-def slice_lines(slices: Iterable[SliceSummary]) -> list[str]:
-    """Return counts and metrics of each slice, and its headline by its breakdowns."""
-    lines = []
-    for one in slices:
-        counts = one.counts
-        partial = "  PARTIAL" if one.partial else ""
-        drawn = [f"sample: {one.sample.text}"] if one.sample else []
-        drawn += (
-            [f"{counts.stopped:,} stopped: decided without them"]
-            if counts.stopped
-            else []
-        )
-        lines.append(
-            f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} right"
-            f" {counts.failed:>6} missed {counts.error:>5} error {counts.missing:>5} missing"
-            f"{partial}"
-        )
-        headline = words.headline(one)
-        drawn += [f"{name} {found.text()}" for name, found in headline.items()]
-        rows = [""]  # as many parts as fit with the indent; no part is broken
-        for part in drawn:
-            longer = f"{rows[-1]}  {part}" if rows[-1] else part
-            fits = len(longer) <= console.width() - 4 or not rows[-1]
-            rows = [*rows[:-1], longer] if fits else [*rows, part]
-        lines += [f"    {row}" for row in rows]
-        measure = next(iter(headline), "")
-        for field, values in one.breakdowns.items():
-            for value, found in values.items():
-                if estimate := found.get(measure):
-                    name = clean.cut(clean.line(f"{field} = {value}"), 40)
-                    text = f"{measure} {estimate.text()} (n={estimate.n})"
-                    lines.append(f"        {name:<40} {text}")
-    return lines
+    server = environment.get("GITHUB_SERVER_URL", "")
+    repository = environment.get("GITHUB_REPOSITORY", "")
+    run = environment.get("GITHUB_RUN_ID", "")
+    if server and repository and run:
+        return {"link": f"{server}/{repository}/actions/runs/{run}"}
+    gitlab_job = environment.get("CI_JOB_URL", "")
+    if gitlab_job:
+        return {"link": gitlab_job}
+    return {}

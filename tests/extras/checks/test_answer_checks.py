@@ -24,13 +24,12 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.checks.answer_checks import (
     WORDING_METRICS,
-    Score,
     load_check,
     score,
 )
 from qagate.evaluators.extras.checks.checked_judge import CheckedJudge
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
-from qagate.evaluators.metric_specs import CheckSpec
+from qagate.evaluators.metric_specs import CheckSpec, Score
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled

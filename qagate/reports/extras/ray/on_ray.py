@@ -35,7 +35,8 @@ from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
 from qagate.reports.plugin.option_values import read_whole
 from qagate.reports.plugin.options import RunOptions, read_words, shard_header
-from qagate.reports.plugin.run import QA_RUN, connect_models
+from qagate.reports.plugin.run import QA_RUN
+from qagate.reports.plugin.run_models import connect_models
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
