@@ -116,7 +116,10 @@ class Kind(str):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the axes of a count table for items with these labels and results."""
+        """Return the axes of a count table: for what items are counted under, and for outcomes.
+
+        ``labels`` are the gold labels of the items, ``results`` the verdicts that graded them.
+        """
         return ("",), self.fixed or grades
 
     def gold_label(self, label: str | None, expected: str) -> str:
@@ -256,18 +259,19 @@ class JudgedKind(Kind):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the labels on both axes, so that the diagonal counts where the judge agrees.
+        """Return one axis twice, for the gold labels and for the judge's verdicts.
 
-        They are right and not right if a label says no more, ratings if all labels are ratings, and
-        otherwise the grades and all other results.
+        So the diagonal counts where the judge agrees. The axis is right and not right as soon as
+        one gold label is NOT_CORRECT; the ratings if all gold labels are ratings; and otherwise
+        the grades, then what else stands in ``labels`` or ``results``.
         """
         if NOT_CORRECT in labels:
             return TWO_WAY, TWO_WAY
         if labels and set(labels) <= set(RATINGS):
             return RATINGS, RATINGS
         others = {*labels, *results}.difference(grades)
-        both = (*grades, *sorted(others))
-        return both, both
+        axis = (*grades, *sorted(others))
+        return axis, axis
 
     def gold_label(self, label: str | None, expected: str) -> str:
         """Return the item's label."""

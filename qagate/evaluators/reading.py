@@ -8,6 +8,7 @@ YAML is read in two steps: ``load_yaml`` returns Map, Seq and text, which know t
 Settings then reads one mapping key by key, each as the type that the caller asks for.
 """
 
+import codecs
 import hashlib
 import json
 import math
@@ -56,7 +57,8 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     """Return a regular file's text without BOM, its line ends untouched.
 
     Raises UsageError if the file is missing, a folder, a pipe or an archive, larger than ``limit``
-    bytes (a message that ends in ``more``), or not UTF-8 (naming the line of the first wrong byte).
+    bytes, or not UTF-8 (naming the line of the first wrong byte). ``more`` ends the message about
+    the size.
     """
     content = _read_bytes(path, limit, more)
     for mark, archive in ARCHIVES.items():
@@ -66,8 +68,10 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
             )
     if b"\0" in content[:2] or content[:2] in UTF_16_MARKS:
         raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
+    # Before decoding, or the place of a wrong byte would not count the BOM.
+    content = content.removeprefix(codecs.BOM_UTF8)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = (
@@ -256,7 +260,11 @@ class _YamlReader:
         return self.sequence(event, depth + 1)
 
     def alias(self, event: "yaml.AliasEvent", depth: int) -> object:
-        """Return the value that an alias repeats, if all of them together stay small."""
+        """Return the value that an alias repeats; ``depth`` counts the levels around the alias.
+
+        Raises UsageError if no value before it has the anchor, if the file's aliases together
+        repeat too many values, or if the value would be nested too deeply here.
+        """
         if event.anchor not in self.anchored:
             raise self.refused(
                 event, f"no value before it has the anchor &{event.anchor}"

@@ -67,6 +67,13 @@ def test_what_is_no_text_in_utf_8_is_refused(
         read_text(path)
 
 
+def test_a_wrong_byte_after_a_bom_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfa\nb\nna\xefve\n")
+    with pytest.raises(UsageError, match=r"a\.csv:3: wrong encoding: byte 0xef"):
+        read_text(path)
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()

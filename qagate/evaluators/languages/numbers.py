@@ -97,34 +97,56 @@ class Quantity(NamedTuple):
     """Both ends of a range that a gold states."""
 
     def meets(self, gold: "Quantity") -> bool:
-        """Return whether this lies in a gold's range, or agrees to its last significant figure.
+        """Return whether this number, read in an answer, says the same as ``gold``.
 
-        Decimals may be left out where three figures remain; units of one kind are converted.
+        If the gold has a range, one of the readings must lie in it. Otherwise one must lie within
+        ``half`` of the gold's value: lower end included, upper end not, as in rounding. ``half`` is
+        half the gold's ``step``, at most 5 % of its value. Units of one kind are converted; then
+        ``half`` may grow to half the answer's step, though to no more than 1 % of the value.
+
+        From three figures on, a length, a mass or a temperature may differ by 2.5 steps. An answer
+        of three figures or more may round the decimals of any other gold.
         """
-        value, readings, step = gold.values[0], self.values, self.step
-        half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
+        gold_value = gold.values[0]
+        readings = self.values
+        step = self.step
+        half = gold.step / 2
+        if gold_value != 0:
+            half = min(half, abs(gold_value) * _SLACK)
+
         if not self.shares_unit(gold):
-            worth = table(
-                "units"
-            )  # of those that convert, in the base unit of their kind
-            kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
-            if len(kinds) > 1 or not worth.keys() >= {self.unit, gold.unit}:
+            ratio = self._ratio_to(gold.unit)
+            if ratio is None:
                 return False
-            ratio = float(worth[self.unit]) / float(worth[gold.unit])
-            readings, step = tuple(ratio * one for one in readings), ratio * step
-            half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
+            readings = tuple(ratio * reading for reading in readings)
+            step = ratio * step
+            half = max(half, min(step / 2, abs(gold_value) * _CONVERTED))
+
         if gold.limits:
-            return any(
-                gold.limits[0] <= reading <= gold.limits[1] for reading in readings
-            )
-        if gold.digits >= _EXACT and gold.unit.startswith(_MEASURED):
+            low, high = gold.limits
+            return any(low <= reading <= high for reading in readings)
+
+        is_measured = gold.digits >= _EXACT and gold.unit.startswith(_MEASURED)
+        gold_has_more_decimals = gold.step < min(1, step)
+        if is_measured:
             half = max(half, 2.5 * gold.step)  # heights and weights differ by source
-        elif gold.step < min(1, step) and self.digits >= _EXACT:
+        elif gold_has_more_decimals and self.digits >= _EXACT:
+            # A tie may be rounded either way: beyond ``edge``, both ends are included.
             half = step / 2 * (1 + 2e-6)
-        edge = half * 1e-6
+        edge = half * 1e-6  # an end that floats miss by a little is still that end
         return any(
-            -half - edge <= reading - value < half - edge for reading in readings
+            -half - edge <= reading - gold_value < half - edge for reading in readings
         )
+
+    def _ratio_to(self, unit: str) -> float | None:
+        """Return what one of this unit is in another; None if they do not convert."""
+        base_units = table("units")  # of those that convert, what each is worth
+        kind = self.unit.partition("-")[0]
+        if kind != unit.partition("-")[0]:
+            return None
+        if self.unit not in base_units or unit not in base_units:
+            return None
+        return float(base_units[self.unit]) / float(base_units[unit])
 
     def shares_unit(self, other: "Quantity") -> bool:
         """Return whether two units do not contradict each other; a missing one never does."""

@@ -68,16 +68,25 @@ def read(text: str) -> Text:
 
 
 def without(text: Text, dropped: frozenset[str]) -> Text:
-    """Return the text without these words, their gaps joined; unchanged if none would be left."""
-    words, gaps = list[str](), [text.gaps[0]]
-    for word, gap in zip(text.words, text.gaps[1:], strict=True):
-        part = gap.startswith((".", "-", "+")) or (words and not gaps[-1])  # "A.", "3a"
-        if word in dropped and not part:
-            gaps[-1] += gap
+    """Return the text without these words; unchanged if none would be left.
+
+    A word stays where it is part of something longer, as in "A." or "3a". The gaps before and
+    after a word that goes become one.
+    """
+    words: list[str] = []
+    gaps = [text.gaps[0]]
+    for word, gap_after in zip(text.words, text.gaps[1:], strict=True):
+        gap_before = gaps[-1]
+        is_marked = gap_after.startswith((".", "-", "+"))  # "A."
+        is_glued = bool(words) and not gap_before  # "3a"
+        if word in dropped and not is_marked and not is_glued:
+            gaps[-1] = gap_before + gap_after
         else:
             words.append(word)
-            gaps.append(gap)
-    return Text(tuple(words), tuple(gaps)) if words else text
+            gaps.append(gap_after)
+    if not words:
+        return text
+    return Text(tuple(words), tuple(gaps))
 
 
 @cache

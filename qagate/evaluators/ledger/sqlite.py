@@ -469,9 +469,11 @@ def _set_aside(path: Path, why: str) -> str:
     """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
 
     Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
+    The caller alone uses the ledger.
     """
     fresh = Path(f"{path}-new")
     with ExitStack() as at_end:
+        # It goes if anything fails; once it is renamed there is nothing left to remove.
         at_end.callback(fresh.unlink, missing_ok=True)
         fresh.touch(mode=0o600)
         with (

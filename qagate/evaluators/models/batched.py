@@ -172,31 +172,36 @@ def _http_client(spec: Spec) -> httpx2.AsyncClient:
 
     It follows no redirects, and reads nothing from the environment but the proxy.
     """
-    own_host = urlsplit(spec.base_url)
+    model_url = urlsplit(spec.base_url)
 
-    async def check_request(request: httpx2.Request) -> None:
+    async def refuse_other_host(request: httpx2.Request) -> None:
         host = request.url.netloc.decode("ascii")
-        if (request.url.scheme, host) != (own_host.scheme, own_host.netloc):
+        if (request.url.scheme, host) != (model_url.scheme, model_url.netloc):
             raise FatalError(
                 "redirect",
                 f"the server leads to another host, {request.url.host}: not followed",
             )
-        if spec.is_own_host:
+
+    async def drop_provider_headers(request: httpx2.Request) -> None:
+        """Remove what an SDK adds for its provider alone, as organisation and custom headers.
+
+        What is in SENT_ANYWHERE stays, the API key among it.
+        """
+        if spec.is_at_provider:
             return
-        # Organisation and custom headers are for the provider alone.
         for name in set(request.headers) - SENT_ANYWHERE - HTTP_HEADERS:
             del request.headers[name]
 
     proxy = proxy_of(spec)
     return httpx2.AsyncClient(
         proxy=None if proxy is None else str(proxy),
-        verify=trusted_certificates() if own_host.scheme == "https" else False,
+        verify=trusted_certificates() if model_url.scheme == "https" else False,
         timeout=httpx2.Timeout(
             spec.deadline, connect=min(CONNECT_SECONDS, spec.deadline)
         ),
         trust_env=False,
         follow_redirects=False,
-        event_hooks={"request": [check_request]},
+        event_hooks={"request": [refuse_other_host, drop_provider_headers]},
     )
 
 

@@ -69,6 +69,7 @@ def replaced_entries(own: Path | None) -> str:
 
 
 def _spec(top: Settings, name: str) -> Spec:
+    """Return the Spec of an entry. Raises UsageError."""
     if name in RESERVED or not NAME.fullmatch(name):
         taken = ", ".join(sorted(RESERVED))
         raise top.problem(
@@ -78,6 +79,7 @@ def _spec(top: Settings, name: str) -> Spec:
     if entry.values.get("provider") == HTTP:
         return _service(entry, name)
     entry.check_keys(KNOWN, required=("provider", "model"))
+    # HTTP cannot be chosen any more; it is here for the message, which lists all providers.
     provider = entry.one_of("provider", (*spec.PROVIDERS, PYTHON, HTTP))
     if provider == PYTHON:
         return _with_optional_keys(entry, spec.of_function(entry.text("model"), name))
@@ -88,7 +90,9 @@ def _spec(top: Settings, name: str) -> Spec:
     except UsageError as error:
         wrong_key = "base_url" if base_url else "model"
         raise entry.problem(wrong_key, str(error)) from None
-    return _with_own_key(entry, _with_optional_keys(entry, model))
+    model = _with_optional_keys(entry, model)
+    _check_keys_stay_at_provider(entry, model)
+    return model
 
 
 def _with_optional_keys(entry: Settings, model: Spec) -> Spec:
@@ -130,7 +134,9 @@ def _service(entry: Settings, name: str) -> Spec:
         answers_as=("*",),
         http=target,
     )
-    return _with_own_key(entry, _with_optional_keys(entry, model))
+    model = _with_optional_keys(entry, model)
+    _check_keys_stay_at_provider(entry, model)
+    return model
 
 
 def _body(entry: Settings) -> Mapping[str, object]:
@@ -154,8 +160,11 @@ def _path(holder: Settings, key: str) -> str:
     return path
 
 
-def _with_own_key(entry: Settings, model: Spec) -> Spec:
-    """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
+def _check_keys_stay_at_provider(entry: Settings, model: Spec) -> None:
+    """Raise UsageError if a known provider's API key would go to another server.
+
+    Only a server on this machine may get it: the user may not have written the models file.
+    """
     key_of_variable = {model.api_key_env: "api_key_env"}
     for variable in model.headers.values():
         key_of_variable[variable] = "headers"
@@ -170,7 +179,6 @@ def _with_own_key(entry: Settings, model: Spec) -> Spec:
             f"{variable} goes to {adapter.base_url} only; name another variable here, "
             f"or say --key-env URL={variable}",
         )
-    return model
 
 
 def _variable(entry: Settings, key: str) -> str:

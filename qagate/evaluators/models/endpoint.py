@@ -131,7 +131,7 @@ def _headers(
     for name, value in sdk_headers.items():
         if not isinstance(value, str):
             continue  # an object of the SDK, for a header that it leaves out
-        if spec.is_own_host or name.casefold() in SENT_ANYWHERE:
+        if spec.is_at_provider or name.casefold() in SENT_ANYWHERE:
             headers.add(name, value)
     if spec.headers:
         for name in KEY_HEADERS:

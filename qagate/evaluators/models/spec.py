@@ -140,7 +140,7 @@ class Spec:
         return self.function is not None or is_loopback(self.base_url)
 
     @property
-    def is_own_host(self) -> bool:
+    def is_at_provider(self) -> bool:
         """Whether the server is the provider's own."""
         return is_same_host(self.base_url, self.adapter.base_url)
 
@@ -241,13 +241,13 @@ def build(provider: str, name: str, base_url: str | None, text: str) -> Spec:
     address = adapter.base_url if base_url is None else normalise_url(base_url)
     if adapter.adds_v1:
         address = address.removesuffix("/v1")
-    is_own_host = is_same_host(address, adapter.base_url)
+    is_at_provider = is_same_host(address, adapter.base_url)
     return Spec(
         text=text,
         provider=provider,
         name=name,
         base_url=address,
-        api_key_env=adapter.api_key_env if is_own_host else "",
+        api_key_env=adapter.api_key_env if is_at_provider else "",
         max_tokens_as=adapter.max_tokens_as,
     )
 

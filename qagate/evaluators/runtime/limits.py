@@ -113,13 +113,14 @@ class ModelQueue:
     :urgent: Calls that continue an item. They go before ``waiting``, those that begin one, so
        that a run cut short has judged its answers.
 
-    :proven: Whether more than one call at a time may go.
+    :may_overlap: Whether more than one call at a time may go.
 
     :answered: Whether any call succeeded.
 
     :hopeless: Why no call will succeed, where all that ended were refused in the same words.
 
-    :_refusals: The words of the refusals before the first answer.
+    :_suspicious_refusals: The words of the refusals before the first answer that may be due to
+       the key or the model (kinds in BAD_REQUEST).
 
     :_strays: Errors that concern all calls, since the latest success.
     """
@@ -133,10 +134,10 @@ class ModelQueue:
         self.tokens = TokenLimit(limits.tpm or UNLIMITED, limits.max_tokens)
         self.urgent: deque[WaitingCall] = deque()
         self.waiting: deque[WaitingCall] = deque()
-        self.proven = False
+        self.may_overlap = False
         self.answered = False
         self.hopeless: FatalError | None = None
-        self._refusals: list[str] = []
+        self._suspicious_refusals: list[str] = []
         self._strays = 0
 
     def note_refusal(self, error: RefusedError | FatalError) -> CallError:
@@ -155,16 +156,19 @@ class ModelQueue:
             return error
         if self.answered or error.kind not in BAD_REQUEST:
             return error
-        self._refusals.append(_WORDS_WITH_DIGITS.sub("", str(error)))
+        self._suspicious_refusals.append(_WORDS_WITH_DIGITS.sub("", str(error)))
         self.hopeless = self._hopelessness(error)
-        if self.hopeless is not None and len(self._refusals) >= REFUSED_ALIKE:
+        if (
+            self.hopeless is not None
+            and len(self._suspicious_refusals) >= REFUSED_ALIKE
+        ):
             return self.hopeless
         return error
 
     def _hopelessness(self, error: RefusedError) -> FatalError | None:
         """Return why no call will succeed; None if the refusals differ or are too few."""
-        count = len(self._refusals)
-        if count < FEWEST_ALIKE or len(set(self._refusals)) > 1:
+        count = len(self._suspicious_refusals)
+        if count < FEWEST_ALIKE or len(set(self._suspicious_refusals)) > 1:
             return None
         message = (
             f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
@@ -173,14 +177,19 @@ class ModelQueue:
         return FatalError(error.kind, message)
 
     def note_end(self, error: BaseException | None) -> None:
-        """Note how a call ended; ``error`` None is a success."""
+        """Note how a call ended; ``error`` None is a success. ``note_refusal`` comes first.
+
+        From now on calls may overlap, unless this call was refused and there are some suspicious
+        refusals, but too few to tell whether the key or the model is wrong.
+        """
         if error is None:
             self.answered = True
             self.hopeless = None
             self._strays = 0
-        is_one_of_few = 0 < len(self._refusals) < REFUSED_ALIKE
-        if not (isinstance(error, RefusedError) and is_one_of_few):
-            self.proven = True
+        is_refused = isinstance(error, RefusedError)
+        is_in_doubt = 0 < len(self._suspicious_refusals) < REFUSED_ALIKE
+        if not (is_refused and is_in_doubt):
+            self.may_overlap = True
 
 
 class Admission:
@@ -351,7 +360,7 @@ class Admission:
     def _hold_back(self, queue: ModelQueue, tokens: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
         most_in_flight = 1
-        if queue.proven:
+        if queue.may_overlap:
             most_in_flight = queue.limits.concurrency or self._concurrency
         if self.in_flight >= self._concurrency or queue.in_flight >= most_in_flight:
             return NEVER

@@ -510,15 +510,20 @@ def work(
     parents_connection.close()  # or the end of pytest's process would never be seen
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()  # until everything is loaded that stays to the end
+    gc.disable()  # until ``_do`` has loaded everything that stays to the end
     writer = PipeWriter(connection)
     if job is not None:
         _do(job, writer)
         return
-    # Nothing has begun that must end well: SIGTERM may simply end the process.
+    # Nothing has begun that must end well: SIGTERM may simply end the process. The fork has
+    # left both signals blocked (``_signals_held``); ``_do`` unblocks them itself.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     loading: Future[None] = in_thread(load)
+
+    def wait_for_loading() -> None:
+        loading.exception()  # waits; what failed to load is loaded again when needed
+
     try:
         job = pickle.loads(connection.recv_bytes())
     except (EOFError, OSError):  # there is no job: the user got something wrong
@@ -528,8 +533,7 @@ def work(
         writer.send(Problem(message))
         return
     assert isinstance(job, Job)
-    # What fails to load is loaded again when it is needed.
-    _do(job, writer, wait_for_loading=loading.exception)
+    _do(job, writer, wait_for_loading)
 
 
 def _do(

@@ -466,14 +466,18 @@ class ServerState:
         return self._pace.hold_back(now)
 
     def reason_not_to_wait(self, spec: str, now: float) -> FatalError | None:
-        """Return why no call should wait for this server at all; None if there is no reason."""
+        """Return why no call should wait for this server at all; None if there is no reason.
+
+        It has been given up, or it announced a pause that lasts too long. ``spec`` is the model's,
+        for the message.
+        """
         if self._given_up is not None:
             return self._given_up
-        seconds = self._announced - now
-        if seconds <= LONGEST_WAIT_SECONDS:
+        seconds_left = self._announced - now
+        if seconds_left <= LONGEST_WAIT_SECONDS:
             return None
         message = (
-            f"{spec}: {self.name} asks to be left alone for {seconds:,.0f} s, longer than the "
+            f"{spec}: {self.name} asks to be left alone for {seconds_left:,.0f} s, longer than the "
             f"{LONGEST_WAIT_SECONDS:g} s that a run waits; run again later, what is done is kept"
         )
         return FatalError(RATE_LIMIT, message)

@@ -189,7 +189,7 @@ class CallThread:
         self._session = session
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
-        self._end: Callable[[], object] = lambda: None
+        self._end_thread: Callable[[], object] = lambda: None
 
     def submit(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
         """Return the future result of this work. Raises UsageError if no ledger can be opened."""
@@ -202,19 +202,19 @@ class CallThread:
     def close(self) -> None:
         """Close the connections and end the thread; calls in flight are given up."""
         with self._lock:
-            self._end()
+            self._end_thread()
             self._opened = None
 
     def _start(self) -> _Opened:
         """Start the thread; return what it opened, or raise what kept it from that."""
         opening: Future[_Opened] = Future()
-        # It must not hold this object: it ends once nobody else does.
+        # The thread is not given this object: if it held it, the finalizer could never run.
         thread = threading.Thread(
             target=_serve, args=(self._session, opening), daemon=True
         )
         thread.start()
         opened = opening.result()
-        self._end = weakref.finalize(self, _end, thread, opened)
+        self._end_thread = weakref.finalize(self, _close_thread, thread, opened)
         return opened
 
 
@@ -238,7 +238,7 @@ def _serve(session: CallSession, opening: Future[_Opened]) -> None:
             opening.set_exception(error)
 
 
-def _end(thread: threading.Thread, opened: _Opened) -> None:
+def _close_thread(thread: threading.Thread, opened: _Opened) -> None:
     """End the thread of a CallThread, and wait for that a moment."""
     with suppress(RuntimeError):  # closed before
         opened.loop.call_soon_threadsafe(opened.closing.set)

@@ -359,11 +359,15 @@ def number(value: float | None, *, small: bool = True) -> str:
 
 
 def figure(value: float, *bars: float | None) -> str:
-    """Return a number to three decimals; to more where it is smaller, or would look like a bar."""
-    missed_bars = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
+    """Return a number to three decimals, without zeros at the end.
+
+    Below 0.001 it has three significant digits. It gets more decimals as long as it reads like
+    one of the ``bars`` that it does not equal: 0.8996 at a bar of 0.9 is not "0.9".
+    """
+    other_bars = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
     decimals = _decimals(value) if 1e-9 < abs(value) < 0.001 else 3
     text = f"{value:.{decimals}f}"
-    while float(text) in missed_bars:
+    while float(text) in other_bars:
         decimals += 1
         text = f"{value:.{decimals}f}"
     if float(text) == 0:

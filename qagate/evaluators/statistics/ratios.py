@@ -69,14 +69,18 @@ def premise_share(outcome: str) -> Ratio:
 
 
 def mean_score(table: CountTable) -> Parts:
-    """Return the mean of the rubric's scores, 0 to 1; undefined if a grade in use has no score."""
+    """Return the mean of the rubric's scores, 0 to 1; undefined if an item's grade has no score.
+
+    Items without a grade are not in the table.
+    """
     import numpy as np
 
     points = table.sum(score * table.of(grade) for grade, score in table.scores.items())
     unscored = table.sum(
-        table.of(outcome) for outcome in table.outcomes if outcome not in table.scores
+        table.of(grade) for grade in table.outcomes if grade not in table.scores
     )
-    return points, np.where(unscored == 0, table.total, 0.0)
+    is_defined = unscored == 0
+    return points, np.where(is_defined, table.total, 0.0)
 
 
 # Rated answers.

@@ -42,7 +42,10 @@ class UsageMetric:
     def estimate(
         self, values: Sequence[float], clusters: Sequence[Hashable]
     ) -> Estimate:
-        """Return the metric over items, each in a cluster; undefined if it is infinite."""
+        """Return the metric over items, each in a cluster; undefined if it is infinite.
+
+        A quantile has no interval where an end of it would be infinite.
+        """
         if not values:
             return UNDEFINED
         import numpy as np
@@ -55,10 +58,7 @@ class UsageMetric:
         if self.quantile is not None:
             interval = quantile_interval(figures, clusters, self.quantile)
             return Estimate.of(value, interval, n)
-        rows = np.stack([figures, np.ones(n)], axis=1)
-        tops, bottoms = intervals.cluster_sums(rows, clusters).T
-        low, high = ratio_interval(tops, bottoms, float(figures.max()))
-        return Estimate.of(value, (max(0.0, low), high), n)
+        return Estimate.of(value, _mean_interval(figures, clusters), n)
 
     def change(
         self,
@@ -113,6 +113,19 @@ class _Sides:
 
     old: Array
     new: Array
+
+
+def _mean_interval(figures: Array, clusters: Sequence[Hashable]) -> Interval:
+    """Return the interval of the mean of finite figures that are never negative.
+
+    A mean is a ratio of two sums over clusters: of the figures, and of the items.
+    """
+    import numpy as np
+
+    figures_and_ones = np.stack([figures, np.ones(len(figures))], axis=1)
+    sums, sizes = intervals.cluster_sums(figures_and_ones, clusters).T
+    low, high = ratio_interval(sums, sizes, float(figures.max()))
+    return max(0.0, low), high
 
 
 def _rank(share: float, n: float) -> int:
