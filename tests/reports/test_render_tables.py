@@ -184,6 +184,19 @@ def test_key_shaped_text_is_masked(key: str) -> None:
     assert key.rsplit(maxsplit=1)[-1] not in shown
 
 
+SECRETS = ("https://joe:pa55word@h.example/a", f"github_pat_{'a1B2' * 6}", *KEYS)
+
+
+@given(st.sampled_from(SECRETS), ANY_TEXT, ANY_TEXT)
+def test_what_mask_changes_is_known_to_hold_a_key(
+    secret: str, before: str, after: str
+) -> None:
+    """Records are masked only where this says so."""
+    text = f"{before} {secret} {after}"
+    assert clean.mask(secret) != secret
+    assert plain.may_hold_key(text) or clean.mask(text) == text
+
+
 @pytest.mark.parametrize("text", NO_KEYS)
 def test_ordinary_words_are_not_masked(text: str) -> None:
     """Finance and software have words that only begin like a key."""
