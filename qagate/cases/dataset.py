@@ -303,15 +303,19 @@ class Shards:
 
 
 def parse_shard(text: str) -> Shards | None:
-    """Return the part that ``--shard`` names, such as ``2/8``; None for all. Raises UsageError."""
-    number, _, of = text.partition("/")
+    """Return the part that ``--shard`` names, such as ``2/8``; None for ``1/1``, the whole run.
+
+    Parts are counted from 1. Raises UsageError for anything else.
+    """
+    part, _, parts = text.partition("/")
     try:
-        shards = Shards(of=int(of), held=(int(number),))
+        shards = Shards(of=int(parts), held=(int(part),))
     except ValueError:
         raise UsageError(
             f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
         ) from None
-    return shards if shards.missing else None
+    is_whole_run = not shards.missing
+    return None if is_whole_run else shards
 
 
 SliceFiles = Mapping[tuple[str, str], Path]
