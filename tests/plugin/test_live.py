@@ -267,7 +267,7 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
             pluginmanager=plugins,
             get_terminal_writer=lambda: TerminalWriter(file),
         )
-        waits = ["2 queued", *["1 queued"] * (live.LOG_REPEATS + 3)]
+        waits = ["2 queued", *["1 queued"] * (live.MAX_LINES_LEFT_OUT + 3)]
         told = iter(waits)
         progress = Progress(planned=2, started=time.monotonic())
         display = live.ProgressDisplay(
