@@ -58,7 +58,7 @@ class Threshold:
     """The metric whose change is meant; empty for the share of items that pass."""
     fail: Fail = ""
     """A change is a FAIL with its whole interval beyond the ``margin``, or beyond ``zero``. Empty
-    for bars, and in old runs, which meant zero."""
+    for bars."""
     share: float = AUDIT_SHARE
     """The share of pairs without a sign of trouble that people look at (``audited``)."""
     relative: bool = False

@@ -60,28 +60,33 @@ GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 def read_gates(gates: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
     """Return a slice's ``gates``, which may name ``metrics``. Raises UsageError."""
-    tries = {name: RATE for name in gates.values if metric_rules.is_repeated(name)}
-    gates.check_keys({**metrics, **tries})
-    found: list[Threshold] = []
+    ranges = dict(metrics)
+    for name in gates.values:
+        if metric_rules.is_repeated(name):
+            ranges[name] = RATE
+    gates.check_keys(ranges)
+    thresholds: list[Threshold] = []
     for metric in gates.values:
         if metric in (DROP, RISE):
-            found += _changes(gates, metric, metrics)
+            thresholds += _changes(gates, metric, metrics)
             continue
         part = gates.part(metric)
         part.check_keys(BAR_KEYS)
-        bar = _bar(part, metric, tries.get(metric) or metrics[metric])
-        found += bar
-        if not bar:
+        bars = _bar(part, metric, ranges[metric])
+        if not bars:
             raise gates.problem(
                 metric, "give min, max or both, for instance {min: 0.35}"
             )
-    return tuple(found)
+        thresholds += bars
+    return tuple(thresholds)
 
 
 def read_pooled(settings: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
     """Return a data set's ``drop`` and ``rise``, which may name what all its languages have."""
-    found: list[Threshold] = []
-    for change in (one for one in (DROP, RISE) if one in settings.values):
+    thresholds: list[Threshold] = []
+    for change in (DROP, RISE):
+        if change not in settings.values:
+            continue
         if change not in metrics:
             raise settings.problem(
                 change, "not for kind judged, where the judge is what is tested"
@@ -90,33 +95,35 @@ def read_pooled(settings: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
             raise settings.problem(
                 change, "say 'pool: languages', or put it under gates"
             )
-        found += (
-            replace(one, pool=True)
-            for one in _changes(settings, change, metrics, "pool")
-        )
-    return tuple(found)
+        for threshold in _changes(settings, change, metrics, "pool"):
+            thresholds.append(replace(threshold, pool=True))
+    return tuple(thresholds)
 
 
 def _changes(
     holder: Settings, change: str, metrics: Ranges, *more: str
 ) -> list[Threshold]:
+    """Return the margins that ``drop`` or ``rise`` gives: of what passes, and of metrics by name.
+
+    ``more`` are other keys that may stand there.
+    """
     part = holder.part(change)
     named = [name for name in metrics if name not in (DROP, RISE)]
     part.check_keys((*CHANGE_KEYS, *more, *named))
     of_metrics = [name for name in part.values if name in named]
-    found = []
+    margins = []
     if not of_metrics or any(key in part.values for key in CHANGE_KEYS):
         if change == RISE:
             raise holder.problem(
                 RISE, "name what must not rise, as in {incorrect: {max: 0.05}}"
             )
-        found.append(_margin(part, change, RATE))
+        margins.append(_margin(part, change, RATE))
     for name in of_metrics:
         own = part.part(name)
         own.check_keys(CHANGE_KEYS)
         low, high = metrics[name]
-        found.append(_margin(own, change, (0.0, high - low), name))
-    return found
+        margins.append(_margin(own, change, (0.0, high - low), name))
+    return margins
 
 
 def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
@@ -161,11 +168,11 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
 
 def check_shares(dataset: Dataset, settings: Settings) -> None:
     """Raise UsageError where audited gates of a data set, over the same pairs, draw two shares."""
-    every = (
-        *dataset.pooled,
-        *(gate for one in dataset.slices.values() for gate in one.thresholds),
-    )
-    shares = sorted({one.share for one in every if one.evidence == "audited"})
+    thresholds = list(dataset.pooled)
+    for slice_ in dataset.slices.values():
+        thresholds += slice_.thresholds
+    audited = [gate for gate in thresholds if gate.evidence == "audited"]
+    shares = sorted({gate.share for gate in audited})
     if len(shares) > 1:
         found = " and ".join(f"{one:g}" for one in shares)
         what = f"audited gates of {dataset.name} have `share: {found}`; give all of them one share"

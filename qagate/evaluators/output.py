@@ -15,8 +15,8 @@ from qagate.evaluators.core import QAError
 from qagate.evaluators.text import escaped, harmless
 
 PRIVATE = 0o600
-PRIVATE_FOLDER = 0o700
 """The mode of a file that only its owner may read."""
+PRIVATE_FOLDER = 0o700
 
 
 class UnwrittenError(QAError):
@@ -40,25 +40,34 @@ def markdown_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, padded: bool = False
 ) -> list[str]:
     """Return the lines of a Markdown table; if ``padded``, its columns line up as plain text."""
-    cells = [header, *rows]
-    widths = [
-        max(map(len, column)) if padded else 0 for column in zip(*cells, strict=True)
-    ]
-    rules = ["-" * (width + 2) if padded else " --- " for width in widths]
-    top, *others = (
-        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    )
-    return [f"| {top} |", f"|{'|'.join(rules)}|", *(f"| {line} |" for line in others)]
+    all_rows = [header, *rows]
+    widths = [0] * len(header)
+    rules = [" --- "] * len(header)
+    if padded:
+        widths = _widths(all_rows)
+        rules = ["-" * (width + 2) for width in widths]
+    lines = []
+    for row in all_rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [lines[0], f"|{'|'.join(rules)}|", *lines[1:]]
 
 
 def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines of plain text, the first column left-aligned, all others right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-        for row in rows
-    ]
+    widths = _widths(rows)
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        for cell, width in zip(row[1:], widths[1:], strict=True):
+            cells.append(cell.rjust(width))
+        lines.append("  ".join(cells))
+    return lines
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return how many characters each column needs."""
+    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
 def write_part(path: Path, content: Iterable[bytes]) -> Path:
@@ -108,23 +117,25 @@ def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
 
 def content_policy(script: str, style: str) -> str:
     """Return a Content-Security-Policy that allows these two texts only, by their hashes."""
-    hashes = (hashlib.sha256(text.encode()).digest() for text in (script, style))
-    scripts, styles = (
-        f"'sha256-{base64.b64encode(one).decode('ascii')}'" for one in hashes
-    )
     return (
-        f"default-src 'none'; script-src {scripts}; style-src {styles}; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {_source_of(script)}; "
+        f"style-src {_source_of(style)}; base-uri 'none'; form-action 'none'"
     )
 
 
-# Controls but tab and newline, bidi and zero-width marks, fillers, tags, surrogates and the like.
+def _source_of(text: str) -> str:
+    """Return how a policy names one text: by its hash."""
+    text_hash = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(text_hash).decode('ascii')}'"
+
+
 HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef"
     "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
 )
+"""Controls but tab and newline, bidi and zero-width marks, fillers, tags, surrogates, …"""
 
 
 def visible(text: str) -> str:
@@ -134,8 +145,10 @@ def visible(text: str) -> str:
     return HIDDEN.sub(escaped, text.replace("\r\n", "\n"))
 
 
-BOM = "\ufeff"  # without it a spreadsheet reads UTF-8 in the local code page
-CELL_LIMIT = 16_000  # characters; a spreadsheet holds 32,767 UTF-16 units, at most two a character
+BOM = "\ufeff"
+"""Without it a spreadsheet reads UTF-8 in the local code page."""
+CELL_LIMIT = 16_000
+"""Characters. A spreadsheet holds 32,767 UTF-16 units, and a character has two at most."""
 _STARTS = frozenset("=+-@")
 # A list separator, or a line break outside of quotes, begins a new cell for some spreadsheets.
 _BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?='*[=+@＝＋＠－-])")
@@ -146,28 +159,31 @@ def guarded(text: str) -> str:
     """Return a text with a quote before everything that a spreadsheet may take for a formula."""
     if text[:1].isalnum() and not _BROKEN.search(text):
         return text  # as most cells are
-    shown = _BROKEN.sub(r"\1'", text)
-    return f"'{shown}" if _is_risky(shown) else shown
+    guarded_inside = _BROKEN.sub(r"\1'", text)
+    if _is_risky(guarded_inside):
+        return f"'{guarded_inside}"
+    return guarded_inside
 
 
 def unguarded(text: str) -> str:
     """Return the text that ``guarded`` was given."""
-    bare = text[1:] if text[:1] == "'" and _is_risky(text) else text
-    return _GUARDED.sub(r"\1", bare)
+    if text.startswith("'") and _is_risky(text):
+        text = text[1:]
+    return _GUARDED.sub(r"\1", text)
 
 
 def cell(text: str) -> str:
     """Return a text for a spreadsheet's cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    if len(shown := visible(text)) > CELL_LIMIT:
+    shown = visible(text)
+    if len(shown) > CELL_LIMIT:
         mark = f" […cut, {len(text):,} characters in all]"
         shown = shown[: CELL_LIMIT - len(mark)] + mark
     return guarded(shown)
 
 
 def _is_risky(text: str) -> bool:
-    bare = text.lstrip(
-        "'"
-    )  # quotes that are the text's own: taking one off must not be too much
+    # The text may begin with quotes of its own; behind them it is as risky.
+    bare = text.lstrip("'")
     start = unicodedata.normalize("NFKC", bare.lstrip()[:1])[:1]
     return start in _STARTS or bare[:1] in ("\t", "\n")
 

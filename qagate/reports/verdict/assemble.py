@@ -223,11 +223,6 @@ class Facts:
     kept: tuple[Record, ...] = ()
     """Records of a run judged anew whose items are no longer in the data."""
 
-    @property
-    def every_judge(self) -> str:
-        """The SPECs of all judges; a report of an earlier version may name a tie-breaker too."""
-        return f"{self.judge} {self.provenance.get('tie_breaker') or ''}".strip()
-
 
 def assemble(
     plan: Plan,
@@ -250,9 +245,7 @@ def account(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report over these records, without keys: the same ones give the same report."""
-    run = count_run(
-        inputs, records := tuple(in_order(inputs.records)), facts.every_judge
-    )
+    run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.judge)
     earlier, origin = (baseline, anchor), facts.provenance
     sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
     compared, since = (
@@ -279,7 +272,7 @@ def account(
             *(f"{WARNING}{one}" for one in _causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
-            *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
+            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
@@ -319,9 +312,7 @@ def decision_of(
     known: CountedRun | None = None,
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
-    run = count_run(
-        inputs, inputs.records, facts.every_judge, for_gates=True, known=known
-    )
+    run = count_run(inputs, inputs.records, facts.judge, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
@@ -434,7 +425,7 @@ def _people_notes(
         if one.adjudicated_by:
             ungraded = replace(one, outcome="error", error="by people", votes=())
             records[place] = replace(ungraded, grade=None, rating=None, score=None)
-    run = count_run(inputs, records, facts.every_judge, for_gates=True)
+    run = count_run(inputs, records, facts.judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
     still = {
         (one.slice, one.name, one.bar)

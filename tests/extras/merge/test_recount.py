@@ -98,16 +98,6 @@ def test_gates_that_fit_no_part_of_the_run_are_refused(
         regated(run_of(answered("c")), wrong, None)
 
 
-@pytest.mark.parametrize(("breaker", "code"), [("lexical", 0), ("openai:g", 6)])
-def test_a_model_that_broke_ties_has_to_be_measured(breaker: str, code: int) -> None:
-    """In a run of an earlier version; rules decide unmeasured, but not with a model over them."""
-    data, known = facts_dataset(judge_unmeasured=False), {"tie_breaker": breaker}
-    made = run_of(
-        answered("cc"), data, judge="lexical python:mine:Judge", provenance=known
-    )
-    assert rebuilt(made, None).decision.code == code
-
-
 @pytest.mark.parametrize(
     ("facts", "code"),
     [({"failures": 1}, 1), ({}, 1), ({"interrupted": True}, 2), ({}, 3)],
