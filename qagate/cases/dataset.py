@@ -303,15 +303,19 @@ class Shards:
 
 
 def parse_shard(text: str) -> Shards | None:
-    """Return the part that ``--shard`` names, such as ``2/8``; None for all. Raises UsageError."""
-    number, _, of = text.partition("/")
+    """Return the part that ``--shard`` names, such as ``2/8``; None for ``1/1``, the whole run.
+
+    Parts are counted from 1. Raises UsageError for anything else.
+    """
+    part, _, parts = text.partition("/")
     try:
-        shards = Shards(of=int(of), held=(int(number),))
+        shards = Shards(of=int(parts), held=(int(part),))
     except ValueError:
         raise UsageError(
             f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
         ) from None
-    return shards if shards.missing else None
+    is_whole_run = not shards.missing
+    return None if is_whole_run else shards
 
 
 SliceFiles = Mapping[tuple[str, str], Path]
@@ -327,13 +331,14 @@ class Selection:
     languages: tuple[str, ...] = ()
     limit: int | None = None
     """The most items of each slice, 1 or more, picked by a hash of id and ``seed``."""
-    first: int | None = None
-    """The most items of each slice that become tests, in the order of the file."""
+    tests_per_slice: int | None = None
+    """The most items of each slice that become tests, in the order of the file; None: all."""
     shard: Shards | None = None
     """The only part of all this that becomes tests."""
     seed: int = 0
     repeats: int = 1
-    gates: Path | None = None
+    gates_file: Path | None = None
+    """The user's file of gates (``--gates``), over those of the data sets."""
     baseline_required: bool = False
     """Whether no data set decides anything without a baseline."""
 
@@ -368,7 +373,8 @@ class Plan:
     """SHA-256 of each slice's data file as it was read, by the name of the slice."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     """The slices of which ``--limit`` leaves items out."""
-    first: int | None = None
+    tests_per_slice: int | None = None
+    """As in ``Selection``."""
     shard: Shards | None = None
 
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
@@ -382,8 +388,10 @@ class Plan:
                 continue
             ids = first_ids[item.slice.name]
             is_repeat = item.case.id in ids
-            if self.first is not None and len(ids) >= self.first and not is_repeat:
-                continue
+            if self.tests_per_slice is not None:
+                is_full = len(ids) >= self.tests_per_slice
+                if is_full and not is_repeat:
+                    continue
             ids.add(item.case.id)
             if self.shard is None or self.shard.holds(item.case):
                 yield item

@@ -20,19 +20,20 @@ _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 
 
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
-    """Return the ``dataset.yaml`` files that these paths and node ids lead to, sorted.
+    """Return our ``dataset.yaml`` files that these paths and node ids lead to, sorted.
 
-    Raises UsageError for a file outside ``root``, which is pytest's rootdir.
+    Another tool's ``dataset.yaml``, without a ``kind`` of ours, is passed over. Raises UsageError
+    for a file outside ``root``, which is pytest's rootdir.
     """
     named = named_paths(arguments, here)
-    declarations = {
-        file.resolve() for file in _files_below(named) if is_declaration(file)
-    }
+    our_files = {file.resolve() for file in _files_below(named) if is_declaration(file)}
     files = []
-    for file in sorted(declarations):
+    for file in sorted(our_files):
         if is_left_out(file.parent, named):
             continue
         if not file.is_relative_to(root.resolve()):
+            # Usually ``--option PATH`` is to blame, with an option that pytest does not know
+            # yet: it takes PATH for a folder of tests, and may choose the rootdir by it.
             raise UsageError(
                 f"rootdir is {root}, but {file} lies outside it: an option's path stood "
                 "as a word of its own; write --option=PATH, or give --rootdir"

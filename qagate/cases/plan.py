@@ -37,21 +37,16 @@ BUNDLED_LABELS = CASES / "judges"
 
 
 def make_plan(
-    files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()
+    files: Sequence[Path], selection: Selection, judge_files: Iterable[Path] = ()
 ) -> Plan:
-    """Return the plan; ``labelled`` files only measure the judge. Raises UsageError."""
-    found = [load_dataset(path) for path in files]
-    _check_names_differ(found)
-    selection = _without_labelled(selection, found, labelled)
-    _check_datasets_exist(selection, found)
-    _check_languages_exist(selection, found)
-    datasets = [_narrow(dataset, selection) for dataset in found]
-    _check_prompts_are_used(selection, datasets)
-    if selection.gates is not None:
-        gates = load_gates(selection.gates)
-        datasets = list(gates.put_into(datasets, f"{selection.gates}"))
-    if selection.baseline_required:
-        datasets = [replace(dataset, baseline_required=True) for dataset in datasets]
+    """Return the plan for the data sets of these ``dataset.yaml`` files.
+
+    ``judge_files`` are the ``dataset.yaml`` files that only measure the judge. Raises UsageError.
+    """
+    all_datasets = [load_dataset(path) for path in files]
+    _check_names_differ(all_datasets)
+    selection = _without_judge_files(selection, all_datasets, judge_files)
+    datasets = _chosen(all_datasets, selection)
 
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
@@ -67,19 +62,14 @@ def make_plan(
                     items=len(drawn), of=len(cases), seed=selection.seed
                 )
             for item in _planned(slice_, drawn, selection.repeats):
-                first = items.setdefault(item.key, item)
-                if first is not item:
-                    raise UsageError(
-                        f"{slice_.path}: item {item.key!r} is also one of "
-                        f"{first.slice.path}; rename an id"
-                    )
+                _add(item, items)
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
         datasets=tuple(datasets),
         items=items,
         hashes={name: file_hash(slice_.path) for name, slice_ in slices.items()},
         samples=samples,
-        first=selection.first,
+        tests_per_slice=selection.tests_per_slice,
         shard=selection.shard,
     )
 
@@ -96,23 +86,54 @@ def _planned(
             yield PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
 
 
+def _add(item: PlannedItem, items: dict[str, PlannedItem]) -> None:
+    """Add an item under its key. Raises UsageError if another item has that key."""
+    if item.key in items:
+        raise UsageError(
+            f"{item.slice.path}: item {item.key!r} is also one of "
+            f"{items[item.key].slice.path}; rename an id"
+        )
+    items[item.key] = item
+
+
 # What the user chose
 
 
-def _without_labelled(
-    selection: Selection, datasets: Sequence[Dataset], labelled: Iterable[Path]
+def _chosen(datasets: Sequence[Dataset], selection: Selection) -> list[Dataset]:
+    """Return the data sets as the user chose them: narrowed, and with the user's gates.
+
+    Raises UsageError for a choice that fits none of them.
+    """
+    _check_datasets_exist(selection, datasets)
+    _check_languages_exist(selection, datasets)
+    chosen = [_narrow(dataset, selection) for dataset in datasets]
+    _check_prompts_are_used(selection, chosen)
+    if selection.gates_file is not None:
+        gates = load_gates(selection.gates_file)
+        chosen = list(gates.put_into(chosen, f"{selection.gates_file}"))
+    if selection.baseline_required:
+        chosen = [replace(dataset, baseline_required=True) for dataset in chosen]
+    return chosen
+
+
+def _without_judge_files(
+    selection: Selection, datasets: Sequence[Dataset], judge_files: Iterable[Path]
 ) -> Selection:
-    """Return the selection without files for labelled data sets that only measure the judge."""
+    """Return the selection without items for data sets that only measure the judge.
+
+    Such a data set has its ``dataset.yaml`` in ``judge_files`` or comes with this package, and
+    is none of ``datasets``, which are those of the run.
+    """
     if not selection.items:
         return selection
-    names = {dataset.name for dataset in datasets}
-    only_labels = set()
-    for path in (*BUNDLED_LABELS.rglob(DATASET_FILE), *labelled):
-        if path.parent.name not in names:
-            only_labels.add(path.parent.name)
+    names_in_run = {dataset.name for dataset in datasets}
+    judge_datasets = set()
+    for path in (*BUNDLED_LABELS.rglob(DATASET_FILE), *judge_files):
+        if path.parent.name not in names_in_run:
+            judge_datasets.add(path.parent.name)
     items = {}
     for (name, language), path in selection.items.items():
-        if name not in only_labels:
+        if name not in judge_datasets:
             items[name, language] = path
     return replace(selection, items=items)
 

@@ -294,32 +294,58 @@ _DECODER = json.JSONDecoder(
 
 
 def _table(path: Path, entries: Iterable[Entry]) -> Table:
-    names: dict[str, str] = {}
+    """Return the table of the objects in a JSON or YAML file.
+
+    Raises UsageError for a row that is no object, is too much, or names a column twice, and for
+    a file without rows.
+    """
+    first_spellings: dict[str, str] = {}
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
             raise problem(
                 path, line, f"row {row}: an object is needed, not {shown(value)}"
             )
-        if row > MAX_ROWS:
-            raise problem(path, line, TOO_MANY)
-        longest = max(map(_length, value.values()), default=0)
-        if longest > MAX_CELL:
-            raise problem(path, line, f"row {row}: {longest:,} characters; {TOO_LONG}")
-        values: dict[str, object] = {}
-        spelt: dict[str, str] = {}
-        for key, item in value.items():
-            name = normal(key)
-            if name in values:
-                what = f"keys {shown(spelt[name])} and {shown(key)} name the same column; keep one"
-                at = value.lines[key] if isinstance(value, Map) else line
-                raise problem(path, at, f"row {row}: {what}")
-            values[name], spelt[name] = item, key
-            names.setdefault(name, key)
+        _check_size(path, row, line, value)
+        spellings = _spellings(path, row, line, value)
+        values = {name: value[key] for name, key in spellings.items()}
         records.append(TableRow(row, line, values))
+        for name, key in spellings.items():
+            first_spellings.setdefault(name, key)
     if not records:
         raise UsageError(f"{path}: no rows")
-    return Table(path=path, names=names, records=records)
+    return Table(path=path, names=first_spellings, records=records)
+
+
+def _check_size(path: Path, row: int, line: int, value: Mapping[str, object]) -> None:
+    """Raise UsageError for a row too many, or a value that is too long."""
+    if row > MAX_ROWS:
+        raise problem(path, line, TOO_MANY)
+    longest = max(map(_length, value.values()), default=0)
+    if longest > MAX_CELL:
+        raise problem(path, line, f"row {row}: {longest:,} characters; {TOO_LONG}")
+
+
+def _spellings(
+    path: Path, row: int, line: int, value: Mapping[str, object]
+) -> dict[str, str]:
+    """Return the keys of a row's object as they are spelt, by normal column name.
+
+    Raises UsageError, at the line of the second key if it is known, for two keys of one name.
+    """
+    spellings: dict[str, str] = {}
+    for key in value:
+        name = normal(key)
+        if name in spellings:
+            key_line = value.lines[key] if isinstance(value, Map) else line
+            raise problem(
+                path,
+                key_line,
+                f"row {row}: keys {shown(spellings[name])} and {shown(key)} "
+                "name the same column; keep one",
+            )
+        spellings[name] = key
+    return spellings
 
 
 def _length(value: object) -> int:

@@ -175,7 +175,7 @@ def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
     go_on.set()
     outcome = OutcomeReader(bench.path).wait("k1")
     assert (outcome.state, outcome.kind) == ("error", "rate_limit")
-    assert bench.engine.status.waiting.startswith("api.example paused")
+    assert bench.engine.status.held_back_by.startswith("api.example paused")
     thread.stop()
 
 

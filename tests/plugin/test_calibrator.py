@@ -112,7 +112,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     files = [folder / name / "dataset.yaml" for name in ("simpleqa", "judges")]
     items = {("simpleqa", "de"): asked, ("judges", "de"): labels}
     gates = project.write("gates.yaml", "simpleqa: {de: {correct: {min: 0.1}}}")
-    choice = Selection(items=items, gates=gates)
+    choice = Selection(items=items, gates_file=gates)
     plan = make_plan(files, choice)
     (found,) = find_labelled(options(choice=choice), plan, folder.parent)
     assert (found.graders, [item.case.row for item in found.items]) == (

@@ -234,7 +234,7 @@ def test_rates_are_those_of_late() -> None:
         "$1.00 of about $6.67 | passed: simpleqa:bg 0.67, simpleqa:en 1.00 | "
         "ungraded: no outcome 1, timeout 1; retried: rate_limit 1,200, timeout 3"
     )
-    waiting = Status(waiting="api.example asks to wait 12 s")
+    waiting = Status(held_back_by="api.example asks to wait 12 s")
     assert (
         halfway()
         .block(103.0, waiting)[-1]
@@ -267,11 +267,11 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
             pluginmanager=plugins,
             get_terminal_writer=lambda: TerminalWriter(file),
         )
-        waits = ["2 queued", *["1 queued"] * (live.LOG_REPEATS + 3)]
+        waits = ["2 queued", *["1 queued"] * (live.MAX_LINES_LEFT_OUT + 3)]
         told = iter(waits)
         progress = Progress(planned=2, started=time.monotonic())
         display = live.ProgressDisplay(
-            config, progress, lambda: Status(waiting=next(told))
+            config, progress, lambda: Status(held_back_by=next(told))
         )
         for _ in waits:
             display._log()

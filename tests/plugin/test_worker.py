@@ -167,8 +167,10 @@ def results() -> SessionResults:
         name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE}
     )
     made = SessionResults(Plan(datasets=(dataset,), items=items))
-    made.planned = made.planned_among([*map(node_of, KEYS), "tests/test_x.py::test_y"])
-    assert made.planned == KEYS
+    made.selected_keys = made.planned_among(
+        [*map(node_of, KEYS), "tests/test_x.py::test_y"]
+    )
+    assert made.selected_keys == KEYS
     return made
 
 

@@ -221,18 +221,18 @@ class Engine:
     def status(self) -> Status:
         """The engine's status; any thread may read it."""
         sender = self._sender
-        waiting = ""
+        held_back_by = ""
         seconds_left = float("inf")
         if self._loop is not None:
             now = self._loop.time()
-            waiting = self._caller.describe(now)
+            held_back_by = self._caller.describe(now)
             seconds_left = sender.end - now
         return Status(
             requests=sender.requests,
             in_flight=sender.admission.in_flight,
             limit=sender.admission.limit,
             retried=dict(sender.retried),
-            waiting=waiting,
+            held_back_by=held_back_by,
             stops={**sender.admission.hopeless, **sender.stops},
             failure=self.failure,
             spent=None if sender.budget is None else sender.budget.spent,

@@ -220,8 +220,8 @@ class Status:
     """How many may be in flight, as far as the servers bear it."""
     retried: Mapping[str, int] = field(default_factory=dict)
     """Failures after which a call was tried again, by kind."""
-    waiting: str = ""
-    """What holds calls back now, in a few words."""
+    held_back_by: str = ""
+    """What holds calls back now, in a few words; empty if nothing does."""
     stops: Mapping[str, str] = field(default_factory=dict)
     """Why calls were no longer made, a line by kind: a wrong key, the deadline, the budget."""
     failure: str = ""

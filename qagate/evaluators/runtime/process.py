@@ -393,7 +393,7 @@ class EngineProcess(EngineHandle):
     def _announce_death(self) -> None:
         """Tell all tests, in every process, that the engine was killed."""
         why = self.status.failure or self._death()
-        self.status = replace(self.status, failure=why, in_flight=0, waiting="")
+        self.status = replace(self.status, failure=why, in_flight=0, held_back_by="")
         self.arrivals.end(why)
         if self._store is not None:
             with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:

@@ -181,10 +181,10 @@ class Controller:
 
     def _begin(self, nodeids: Sequence[str]) -> None:
         """Start on the items of these tests; nothing where that is done, or there are none."""
-        if self._results.planned:
+        if self._results.selected_keys:
             return
         keys = self._results.planned_among(nodeids)
-        self._results.planned = keys
+        self._results.selected_keys = keys
         self._left_out = check_collected(self._config, self._plan, keys)
         if not keys:
             return
@@ -301,9 +301,9 @@ class Controller:
         self._run.host.stop()
         if self._display is not None:
             self._display.stop()
-        if self._interrupted and not self._results.planned:
-            self._results.planned = self._all_planned()
-        if self._results.planned:
+        if self._interrupted and not self._results.selected_keys:
+            self._results.selected_keys = self._all_planned()
+        if self._results.selected_keys:
             return self._write_report(code)
         if code == pytest.ExitCode.NO_TESTS_COLLECTED:
             if self._plan.shard:  # an empty shard: `merge` must hear of it

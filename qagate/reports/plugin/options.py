@@ -178,11 +178,11 @@ def _refuse_conflicts(given: Mapping[str, Any]) -> None:
 def _selection(given: Mapping[str, Any], here: Path) -> Selection:
     """Return which items the user wants to run. Raises UsageError."""
     limit: int | None = None
-    first: int | None = None
+    tests_per_slice: int | None = None
     if "limit" in given:
         count, are_first = read_limit("limit", given["limit"])
         if are_first:
-            first = count
+            tests_per_slice = count
         else:
             limit = count
     gates = given.get("gates", OFF)
@@ -193,9 +193,9 @@ def _selection(given: Mapping[str, Any], here: Path) -> Selection:
         shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=read_whole("seed", given.get("seed", "0"), low=0),
         repeats=read_whole("repeats", given.get("repeats", "1")),
-        gates=None if gates == OFF else here / gates,
+        gates_file=None if gates == OFF else here / gates,
         limit=limit,
-        first=first,
+        tests_per_slice=tests_per_slice,
         baseline_required="baseline" in project_settings(here).values,
     )
 

@@ -98,20 +98,26 @@ class Progress:
         return block
 
     def _troubles(self, status: Status) -> list[str]:
+        """Return what went wrong or holds calls back, a text each; empty if all is well.
+
+        These are the items without a grade and the calls tried again, both counted by kind, and
+        the reason why calls wait.
+        """
         troubles = []
         if self.ungraded:
             troubles.append(f"ungraded: {_counts_text(self.ungraded)}")
         if status.retried:
             troubles.append(f"retried: {_counts_text(status.retried)}")
-        if status.waiting:
-            troubles.append(f"waiting: {status.waiting}")
+        if status.held_back_by:
+            troubles.append(f"waiting: {status.held_back_by}")
         return troubles
 
     def _pace(self, now: float, status: Status) -> str:
         """Return how many items are done, how fast, and at what cost."""
-        since = self._marks[0]
-        seconds = max(now - since.time, 1e-9)
-        items_per_second = (self.done - since.done) / seconds
+        # Where the run stood half a minute ago, or at its start.
+        earlier = self._marks[0]
+        seconds = max(now - earlier.time, 1e-9)
+        items_per_second = (self.done - earlier.done) / seconds
         items_left = self.planned - self.done
         share = self.done / max(self.planned, 1)
         parts = [f"{self.done:,}/{self.planned:,} ({share:.0%})"]
@@ -119,18 +125,18 @@ class Progress:
             parts.append(f"{_duration(items_left / items_per_second)} left")
         parts.append(f"{items_per_second:.1f} items/s")
         if status.requests:
-            calls_per_second = (status.requests - since.requests) / seconds
+            calls_per_second = (status.requests - earlier.requests) / seconds
             parts.append(f"{calls_per_second:.1f} calls/s")
             parts.append(f"{status.in_flight} of {status.limit} in flight")
-            parts.append(self._cost(since))
+            parts.append(self._cost(earlier))
         return ", ".join(parts)
 
-    def _cost(self, since: Mark) -> str:
-        """Return what was spent and what all will cost, by the price of late items."""
+    def _cost(self, earlier: Mark) -> str:
+        """Return what was spent and what all will cost, by the price of items since ``earlier``."""
         if not self.priced:
             return f"cost {part_of_cost(self.spent)}"
-        recent_items = max(self.done - since.done, 1)
-        price_per_item = (self.spent - since.spent) / recent_items
+        recent_items = max(self.done - earlier.done, 1)
+        price_per_item = (self.spent - earlier.spent) / recent_items
         total = self.spent + (self.planned - self.done) * price_per_item
         return f"{money(self.spent)} of about {money(total)}"
 

@@ -22,8 +22,8 @@ from qagate.reports.plugin.progress import Progress
 
 SECONDS_PER_DRAWING = 0.5
 SECONDS_PER_LOG_LINE = 10.0
-LOG_REPEATS = 30
-"""How often an unchanged log line is left out in a row: some CI systems kill silent jobs."""
+MAX_LINES_LEFT_OUT = 30
+"""So many unchanged log lines are left out in a row, no more: some CI systems kill silent jobs."""
 BAR_WIDTH = 20
 """Columns of the progress bar, where there is room."""
 MIN_BAR_WIDTH = 8
@@ -44,26 +44,19 @@ class ProgressDisplay:
         self._progress = progress
         self._status = status
         self._writer: Any = None
+        """pytest's TerminalWriter; None where nothing is shown."""
         has_terminal = config.pluginmanager.has_plugin("terminalreporter")
         if has_terminal and config.option.verbose >= 0:
             self._writer = config.get_terminal_writer()
         self._descriptor = _own_descriptor(self._writer)
-        self._is_live = self._may_draw(config)
+        """Open until ``stop``; None where nothing is shown."""
+        self._is_live = _may_draw(config, self._descriptor)
+        """Whether a block is drawn; else lines are logged."""
         self._stop_ticking: Callable[[], None] = lambda: None
         self._screen: Screen | None = None
         self._logged_line = ""
-        self._repeats = 0
-        """How often in a row the logged line was not written again."""
-
-    def _may_draw(self, config: pytest.Config) -> bool:
-        """Whether there is a terminal that can show a block and that nobody else writes to."""
-        if self._descriptor is None or not os.isatty(self._descriptor):
-            return False
-        if os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb":
-            return False
-        option = config.option
-        is_shared = option.capture == "no" or option.usepdb or option.trace
-        return not is_shared
+        self._lines_left_out = 0
+        """How many log lines in a row were left out, as they said the same."""
 
     def start(self) -> None:
         """Begin to show it."""
@@ -114,23 +107,37 @@ class ProgressDisplay:
         status = self._status()
         self._progress.mark(now, status)
         line = self._progress.line(now, status)
-        if line == self._logged_line and self._repeats < LOG_REPEATS:
-            self._repeats += 1
+        if line == self._logged_line and self._lines_left_out < MAX_LINES_LEFT_OUT:
+            self._lines_left_out += 1
             return
         self._logged_line = line
-        self._repeats = 0
+        self._lines_left_out = 0
         start = "\n" if self._writer.width_of_current_line else ""
         os.write(self._descriptor, f"{start}{line}\n".encode("utf-8", "replace"))
 
 
 def _own_descriptor(writer: Any) -> int | None:
-    """Return a new descriptor of what a terminal writer writes to; None without one."""
+    """Return a new descriptor of what a terminal writer writes to.
+
+    None without a writer, or where its stream has no descriptor.
+    """
     if writer is None:
         return None
     try:
         return os.dup(getattr(writer, STREAM).fileno())
     except (AttributeError, OSError, ValueError):  # some streams have none
         return None
+
+
+def _may_draw(config: pytest.Config, descriptor: int | None) -> bool:
+    """Return whether a terminal can show a block, and nobody else writes to it."""
+    if descriptor is None or not os.isatty(descriptor):
+        return False
+    if os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb":
+        return False
+    option = config.option
+    is_shared = option.capture == "no" or option.usepdb or option.trace
+    return not is_shared
 
 
 def ticking(tick: Callable[[], None], seconds: float) -> Callable[[], None]:

@@ -54,7 +54,7 @@ def _selection_of(earlier: Baseline, choice: Selection) -> Selection:
     origin = earlier.report.provenance
     return replace(
         choice,
-        first=None,
+        tests_per_slice=None,
         limit=_whole_number(origin.get("limit"), None),
         seed=_whole_number(origin.get("seed"), 0),
         repeats=_whole_number(origin.get("repeats"), 1),

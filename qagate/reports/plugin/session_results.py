@@ -33,13 +33,16 @@ class SessionResults:
     """Collects pytest's reports for the end, and gives items of dead workers to others."""
 
     def __init__(self, plan: Plan) -> None:
-        self.planned: tuple[str, ...] = ()
-        """The keys of the selected items."""
+        self.selected_keys: tuple[str, ...] = ()
+        """The keys of the planned items whose tests are selected; set after the collection."""
         self.other_failures = 0
         """Failures that are neither graded misses nor ERRORs."""
         self._plan = plan
         self._marks: dict[str, str] = {}
-        """By key: the ``qa`` of its reports (see ``worker._make_report``), or ``skipped``."""
+        """What a key's test reported: ``miss``, ``error``, ``missing``, ``stopped``, ``skipped``.
+
+        A key is not in it if its test only passed, or has not reported yet.
+        """
         self._records: dict[str, tuple[Outcome, Record]] = {}
         """Records by key, each with the outcome that it was made of."""
         self._ended: set[str] = set()
@@ -109,7 +112,7 @@ class SessionResults:
         if not self._deaths:
             return 0
         count = 0
-        for key in self.planned:
+        for key in self.selected_keys:
             if key in outcomes and key not in self._ended:
                 count += 1
         return count
@@ -122,7 +125,7 @@ class SessionResults:
         ``outcomes`` are the engine's; ``reason`` is why those that are left did not end.
         """
         final: dict[str, Outcome] = {}
-        for key in self.planned:
+        for key in self.selected_keys:
             final[key] = self._final_outcome(key, outcomes.get(key), reason)
         return final
 

@@ -66,24 +66,25 @@ def _judges_asked(records: Sequence[Record], spec: str) -> set[str]:
     """Return who graded, as providers name them; nobody where no model was asked."""
     asked: set[str] = set()
     for name in {record.judge for record in records if record.result}:
-        asked |= members_asked(name, spec)
+        asked |= names_by_providers(name, spec)
     return asked
 
 
-def members_asked(name: str, spec: str) -> frozenset[str]:
-    """Return the members of a judge that were asked, by their providers' names.
+def names_by_providers(judge: str, spec: str) -> frozenset[str]:
+    """Return the members of a judge that a provider named, by these names.
 
-    ``name`` comes from ``returned_names(spec)``: a member that is the same in both was not asked.
+    ``judge`` is what ``returned_names(spec)`` gave. In it a member still has its SPEC if it was
+    not asked, or if its provider names no model: such a member is left out.
     """
-    members = name.split(" ")
-    specs = spec.split(" ")
-    if len(members) != len(specs):
-        return frozenset({name})
-    asked = set()
-    for member, member_spec in zip(members, specs, strict=True):
-        if member != member_spec:
-            asked.add(member)
-    return frozenset(asked)
+    names = judge.split(" ")
+    member_specs = spec.split(" ")
+    if len(names) != len(member_specs):
+        return frozenset({judge})  # it cannot be told apart: a name may hold a space
+    named = set()
+    for name, member_spec in zip(names, member_specs, strict=True):
+        if name != member_spec:
+            named.add(name)
+    return frozenset(named)
 
 
 def changed_requests(

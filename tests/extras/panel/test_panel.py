@@ -17,7 +17,7 @@ from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.replies.labels import LONGEST
 from qagate.evaluators.runtime.engine import returned_names
-from qagate.reports.run.changes import members_asked
+from qagate.reports.run.changes import names_by_providers
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 
@@ -192,7 +192,7 @@ def test_who_was_asked_is_known_by_another_name(
     name: str, spec: str, known: list[str]
 ) -> None:
     """A judge that was spared every call shows nothing of which model it would have been."""
-    assert members_asked(name, spec) == {*known}
+    assert names_by_providers(name, spec) == {*known}
 
 
 def says(grade: str) -> Scripted:
