@@ -41,23 +41,27 @@ def within_limit(text: str) -> str:
     return cut[: LIMIT // _EXPANSION] if grown else cut
 
 
-def plain(text: str) -> str:
-    """Return the text in compatibility form without case, outer marks and doubled spaces."""
+def _compatible(text: str) -> str:
+    """Return the text in compatibility form (NFKC), without case and invisible characters."""
     # Normalising sorts the marks on one letter in quadratic time: towers of them are cut.
     short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
-    compatible = unicodedata.normalize("NFKC", short).casefold()
-    return " ".join(compatible.split()).strip(" .,;:!?\"'*`“”„«»")
+    return unicodedata.normalize("NFKC", short).casefold()
+
+
+def plain(text: str) -> str:
+    """Return the text in compatibility form without case, outer marks and doubled spaces."""
+    return " ".join(_compatible(text).split()).strip(" .,;:!?\"'*`“”„«»")
 
 
 def fold(text: str) -> str:
-    """Return the text without case, diacritics, Cyrillic letters and apostrophes inside words."""
+    """Return the text as answers are compared: no case, no diacritics, Cyrillic in Latin letters.
+
+    An apostrophe inside a word goes, a final ``'s`` as a whole; ``camelCase`` becomes two words.
+    """
     text = _CAMEL.sub(" ", text)
     if not text.isascii():
-        short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
-        compatible = (
-            unicodedata.normalize("NFKC", short).casefold().translate(_letters())
-        )
-        text = _MARKS.sub("", unicodedata.normalize("NFKD", compatible))
+        in_latin = _compatible(text).translate(_letters())
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", in_latin))
     return _APOSTROPHE.sub("", text.casefold())
 
 
@@ -109,9 +113,10 @@ def table(name: str) -> Mapping[str, Any]:
 
 @cache
 def _letters() -> dict[int, str]:
-    known = table("letters")
-    marks = dict.fromkeys(known["apostrophes"], "'")
-    return str.maketrans({**marks, **known["latin"], **known["cyrillic"]})
+    """Return what letters become: ł is l, ж is zh; each kind of apostrophe is the ASCII one."""
+    letters = table("letters")
+    apostrophes = dict.fromkeys(letters["apostrophes"], "'")
+    return str.maketrans({**apostrophes, **letters["latin"], **letters["cyrillic"]})
 
 
 Value = TypeVar("Value")
