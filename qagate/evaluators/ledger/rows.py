@@ -162,18 +162,18 @@ def _read_call(values: dict[str, Any]) -> ToolCall:
     return call
 
 
-def seal(row: PaidReply, at: float) -> StoredRow:
-    """Return a row as it is stored, with its checksum and without a signature."""
-    fields = flat(row.reply)
-    fields["calls"] = [flat(call) for call in row.reply.calls]
+def seal(paid: PaidReply, at: float) -> StoredRow:
+    """Return a reply, paid at this time, as it is stored: with its checksum, not yet signed."""
+    fields = flat(paid.reply)
+    fields["calls"] = [flat(call) for call in paid.reply.calls]
     text = canonical(fields)
     return StoredRow(
-        key=row.key,
+        key=paid.key,
         schema=SCHEMA,
         at=at,
-        spec=row.spec,
+        spec=paid.spec,
         reply=text,
-        checksum=checksum(row.key, text),
+        checksum=checksum(paid.key, text),
     )
 
 
@@ -270,15 +270,18 @@ def seal_document(document: Document, signer: Signer) -> StoredDocument:
 
 
 def _document_row(kind: str, key: str, content: str) -> StoredRow:
-    """Return what is signed of a document, as a row.
+    """Return a document as a row to be sealed and signed; it is stored nowhere.
 
-    It never passes for a reply's, and its time is 0: a document may be replaced.
+    Its time is 0, because a document may be replaced. No reply can be made of it: what a
+    reply's row holds begins with a brace. A request's content does so too and gets a word
+    before it; that of any other document is a JSON text, which begins with a quote.
     """
+    signed_content = f"{REQUEST} {content}" if kind == REQUEST else content
     return StoredRow(
         key=key,
         schema=SCHEMA,
         at=0.0,
         spec=kind,
-        reply=f"{REQUEST} {content}" if kind == REQUEST else content,
+        reply=signed_content,
         checksum=digest([kind, key, content]),
     )
