@@ -56,14 +56,20 @@ class SessionResults:
         return tuple(key for key in keys if key in self._plan.items)
 
     def note(self, report: pytest.TestReport) -> None:
-        """Note one report; its ``qa`` says miss, error, missing or stopped, where that applies."""
+        """Note one report: of a test's setup, call or teardown, or of its crash.
+
+        Its ``qa`` says miss, error, missing or stopped, where that applies. A failure without it
+        has nothing to do with a grade, and counts in ``other_failures``; but not the crash of an
+        item, which ``final_outcomes`` makes an error.
+        """
         key = key_of(report.nodeid)
         mark = getattr(report, "qa", "")
-        is_crash = str(report.when) == CRASH_PHASE and key in self._plan.items
-        if report.outcome == "failed" and not mark and not is_crash:
-            self.other_failures += 1
         if report.outcome == "skipped" and not mark:
             mark = "skipped"
+        # As text, because pytest's own type knows no such phase.
+        is_crashed_item = str(report.when) == CRASH_PHASE and key in self._plan.items
+        if report.outcome == "failed" and not mark and not is_crashed_item:
+            self.other_failures += 1
         if mark:
             self._marks[key] = mark
         if report.when == "teardown":
