@@ -26,7 +26,7 @@ _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
 """What Markdown may take for markup, or for a link."""
 _ADDRESS = re.compile(r"([A-Za-z][\w.+:@/-]*://[\w.:/@%~+-]*[\w/])", re.ASCII)
 _LOOKALIKES = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
-"""No backslash keeps these from being a mention, a reference or code."""
+"""Mentions, references and code, which no backslash prevents: harmless lookalikes replace them."""
 
 
 def mask(text: str) -> str:
@@ -88,18 +88,18 @@ def span(text: str, limit: int = SPAN_LIMIT) -> str:
 def prose(text: str, limit: int = PROSE_LIMIT) -> str:
     """Return a text for Markdown and tables: no markup, link or mention; addresses as code."""
     prose_parts = []
+    # The pattern is one group, so the parts are the addresses and what stands between them.
     for part in _ADDRESS.split(cut(line(text), limit)):
         if _ADDRESS.fullmatch(part):
             prose_parts.append(f"`{part}`")
         else:
-            prose_parts.append(
-                _MARKUP.sub(_without_meaning, part.translate(_LOOKALIKES))
-            )
+            without_mentions = part.translate(_LOOKALIKES)
+            prose_parts.append(_MARKUP.sub(_without_meaning, without_mentions))
     return "".join(prose_parts)
 
 
 def _without_meaning(markup: re.Match[str]) -> str:
-    """Return a character of markup that stands for itself."""
+    """Return a character of markup escaped, so that it stands for itself."""
     if markup.group() == "<":
         # Some renderers take a tag for one although a backslash stands before it.
         return "&lt;"
