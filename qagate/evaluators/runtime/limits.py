@@ -349,7 +349,7 @@ class Admission:
                 # Each call gets an error of its own, with its own traceback.
                 call.admitted.set_exception(type(reason)(reason.kind, str(reason)))
                 continue
-            delay = self._hold_back(queue, call.tokens, now)
+            delay = self._seconds_until_free(queue, call.tokens, now)
             if delay > 0:
                 return delay
             calls.popleft()
@@ -357,8 +357,14 @@ class Admission:
             call.admitted.set_result(now)
         return NEVER
 
-    def _hold_back(self, queue: ModelQueue, tokens: float, now: float) -> float:
-        """Return the seconds until a call may go; infinite until another one has ended."""
+    def _seconds_until_free(
+        self, queue: ModelQueue, tokens: float, now: float
+    ) -> float:
+        """Return the seconds until a queue's first call may go; 0 if it may go now.
+
+        NEVER: only after another call has ended. If the server's pace makes the call wait,
+        the server notes it.
+        """
         most_in_flight = 1
         if queue.may_overlap:
             most_in_flight = queue.limits.concurrency or self._concurrency
