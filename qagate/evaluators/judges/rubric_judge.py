@@ -52,20 +52,24 @@ def judge_messages(
     """Return the messages that ask a judge about an answer.
 
     The judged text is hostile: every value is JSON-encoded, and the text around the slots is the
-    same, byte by byte, for every answer. Several golds become a JSON list.
+    same, byte by byte, for every answer.
     """
-    target: str | list[str] = list(case.golds)
-    if not case.expected.strip():
-        target = NO_EXPERT_ANSWER
-    elif len(case.golds) == 1:
-        target = case.expected
     values = {
         "question": rubrics.encode(case.question),
         "context": rubrics.encode(case.context),
-        "target": rubrics.encode(target),
+        "target": rubrics.encode(_target(case)),
         "predicted_answer": rubrics.encode(rubrics.shortened(answer)),
     }
     return rubrics.chat_messages(rubric.system, rubrics.fill(rubric.user, values))
+
+
+def _target(case: core.Case) -> str | list[str]:
+    """Return what the answer is held against: the gold, or a list of several golds."""
+    if not case.expected.strip():
+        return NO_EXPERT_ANSWER
+    if len(case.golds) == 1:
+        return case.expected
+    return list(case.golds)
 
 
 def tool_of(rubric: rubrics.Rubric) -> core.Tool:
