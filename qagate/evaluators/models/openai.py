@@ -165,7 +165,11 @@ def read_response(content: adapter.JsonObject) -> Reply:
 def _response_finish(
     content: adapter.JsonObject, items: list[adapter.JsonObject], *, has_calls: bool
 ) -> str:
-    """Return why a response ended, in the words of chat completions."""
+    """Return why a response ended: tool_calls, stop or content_filter, as in chat completions.
+
+    INCOMPLETE for whatever else cut it, such as the limit of tokens. Raises TransientError for
+    a response that neither completed nor was cut.
+    """
     status = content.text("status")
     if status not in ("completed", adapter.INCOMPLETE):
         adapter.refuse_body(f"status is {status[:40]!r}, not completed")
