@@ -68,20 +68,35 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _seconds(text: str, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in a number, in a duration, or until a moment; None for anything else."""
+    """Return the seconds in a duration, in a number, or until a moment.
+
+    None for anything else, and for a moment that is over.
+    """
     text = text.strip()
+    seconds = _duration(text)
+    if seconds is None:
+        seconds = _number(text)
+    if seconds is None:
+        seconds = _until_moment(text, headers)
+    return seconds
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds in a duration such as 6m0s; None for anything else."""
     duration = DURATION.fullmatch(text)
-    if text and duration is not None:
-        hours, minutes, seconds, milliseconds = duration.groups(default="0")
-        return (
-            float(hours) * 3600
-            + float(minutes) * 60
-            + float(seconds)
-            + float(milliseconds) / 1000
-        )
-    number = _number(text)
-    if number is not None:
-        return number
+    if duration is None or not text:  # every unit may be left out: "" matches
+        return None
+    hours, minutes, seconds, milliseconds = duration.groups(default="0")
+    return (
+        float(hours) * 3600
+        + float(minutes) * 60
+        + float(seconds)
+        + float(milliseconds) / 1000
+    )
+
+
+def _until_moment(text: str, headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a moment; None if it is over, or if the text is none."""
     end = _moment(text)
     if end is None:
         return None
