@@ -358,7 +358,7 @@ class GatesFile:
     def put_into(self, datasets: Sequence[Dataset], where: str) -> tuple[Dataset, ...]:
         """Return the data sets with these gates. Raises UsageError where none of them is named.
 
-        Gates of a data set that is not run, but has a name like one, are noted as left out.
+        ``where`` is the gates file, for the error.
         """
         names = [dataset.name for dataset in datasets]
         if self.datasets.keys().isdisjoint(names):
@@ -366,19 +366,23 @@ class GatesFile:
                 f"{where}: no gate for any dataset of this run ({', '.join(names)}); "
                 "name one of them"
             )
-        with_new = [with_gates(dataset, self) for dataset in datasets]
+        first, *others = [with_gates(dataset, self) for dataset in datasets]
+        # The misspelt are in no data set of this run: the first one carries their notes.
+        left_out = (*first.left_out, *self._perhaps_misspelt(names))
+        return (replace(first, left_out=left_out), *others)
+
+    def _perhaps_misspelt(self, names: Sequence[str]) -> list[str]:
+        """Return a note for each data set that is not run but named much like one that is."""
         by_folded = {name.casefold(): name for name in names}
+        notes = []
         for name in sorted(self.datasets.keys() - names):
             close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.8)
-            if not close:
-                continue
-            note = (
-                f"those of {name}, which is not in this run "
-                f"(did you mean {by_folded[close[0]]}?)"
-            )
-            first = with_new[0]
-            with_new[0] = replace(first, left_out=(*first.left_out, note))
-        return tuple(with_new)
+            if close:
+                notes.append(
+                    f"those of {name}, which is not in this run "
+                    f"(did you mean {by_folded[close[0]]}?)"
+                )
+        return notes
 
 
 def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
