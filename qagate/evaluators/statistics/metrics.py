@@ -670,7 +670,11 @@ class Sample:
     def _interval(
         self, row: Metric, whole: CountTable, resamples: CountTable | None
     ) -> Interval | None:
-        """Return the interval of a metric that is defined."""
+        """Return the interval of a metric that has a value.
+
+        ``whole`` has all items in one table, ``resamples`` one table for each round of the
+        bootstrap.
+        """
         if row.interval is not None:
             return row.interval(row.parts, self.patterns, self.items)
         if row.rate and self.clustered:
@@ -679,13 +683,17 @@ class Sample:
         if row.rate:
             all_hits, all_trials = row.parts(whole)
             return intervals.wilson(float(all_hits), float(all_trials))
+        # An item is a cluster; each time that it was asked is a trial of it.
         clusters = float(self.items.sum())
         if resamples is not None:
-            tops, bottoms = row.parts(resamples)
-            items = int(whole.total)
-            interval = intervals.percentile(tops, bottoms, clusters, items)
+            numerators, denominators = row.parts(resamples)
+            asked_in_all = int(whole.total)
+            interval = intervals.percentile(
+                numerators, denominators, clusters, asked_in_all
+            )
             if interval is not None:
                 return interval
+        # No bootstrap, or one without variation.
         return count_table.unvaried_interval(row.parts, whole, clusters)
 
     def self_agreement(self) -> Estimate:
