@@ -156,30 +156,47 @@ def read_csv(
 
 
 def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
+    """Yield the rows that a csv reader finds below the header. Raises UsageError.
+
+    Empty lines are skipped. A row may span lines, by quotes, and is named by its first one.
+    """
     columns = [normal(name) for name in header]
-    row, before = 0, reader.line_num
+    row = 0
+    last_line = reader.line_num  # of the header, then of the latest row
     try:
         for cells in reader:
-            line, before = before + 1, reader.line_num
+            first_line = last_line + 1
+            last_line = reader.line_num
             if not cells:
                 continue
             row += 1
             if row > MAX_ROWS:
-                raise problem(path, line, TOO_MANY)
+                raise problem(path, first_line, TOO_MANY)
             if len(cells) != len(columns):
-                advice = "put cells with a separator in quotes"
-                what = f"more after column {shown(header[-1])}; {advice}"
-                if len(cells) < len(columns):
-                    what = f"nothing for column {shown(header[len(cells)])}"
-                found = f"{len(cells)} cells for {len(columns)} columns"
-                raise problem(path, line, f"row {row}: {found}: {what}")
-            yield TableRow(row, line, dict(zip(columns, cells, strict=True)))
+                fault = _wrong_length(cells, header)
+                raise problem(path, first_line, f"row {row}: {fault}")
+            yield TableRow(row, first_line, dict(zip(columns, cells, strict=True)))
     except csv.Error as error:
-        reasons = (
-            meaning for part, meaning in CSV_REASONS.items() if part in str(error)
-        )
-        what = f"row {row + 1}: not valid CSV: {next(reasons, str(error))}"
-        raise problem(path, before + 1, what) from None
+        fault = f"row {row + 1}: not valid CSV: {_csv_reason(error)}"
+        raise problem(path, last_line + 1, fault) from None
+
+
+def _wrong_length(cells: list[str], header: list[str]) -> str:
+    """Return what is wrong with a row that has more or fewer cells than the header."""
+    counts = f"{len(cells)} cells for {len(header)} columns"
+    if len(cells) < len(header):
+        return f"{counts}: nothing for column {shown(header[len(cells)])}"
+    advice = "put cells with a separator in quotes"
+    return f"{counts}: more after column {shown(header[-1])}; {advice}"
+
+
+def _csv_reason(error: csv.Error) -> str:
+    """Return what a message of the csv module means; the message itself if it is not known."""
+    message = str(error)
+    for part, meaning in CSV_REASONS.items():
+        if part in message:
+            return meaning
+    return message
 
 
 def read_json(path: Path, text: str) -> Table:
