@@ -373,7 +373,8 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if shape.missing:
-            creation = _creation(shape.missing)
+            # In their order, so that a new file is always laid out alike.
+            creation = _creation([name for name in TABLES if name in shape.missing])
             connection.executescript(
                 f"BEGIN IMMEDIATE; {creation} PRAGMA user_version = {SCHEMA}; COMMIT"
             )
