@@ -121,17 +121,17 @@ class JudgeFactory:
 
 
 def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
-    """Return the judges, each model connected once; only bundled models have names of their own.
+    """Return the judges, with one model for each SPEC; nothing is sent yet.
 
+    A SPEC may be a name in the bundled models.yaml, but none in a models file of the user.
     Raises UsageError for an unknown SPEC, a panel that cannot vote, or a missing key.
     """
-    catalogue = load_catalogue() if spec.models() else {}
-    specs = resolve_judges(spec, catalogue)
+    bundled = load_catalogue() if spec.models() else {}
+    specs = resolve_judges(spec, bundled)
     check_panel(spec, specs)
-    models = {
-        text: connect(model_spec, key_of(model_spec))
-        for text, model_spec in specs.items()
-    }
+    models = {}
+    for text, model_spec in specs.items():
+        models[text] = connect(model_spec, key_of(model_spec))
     return JudgeFactory(spec=spec, models=models, specs=specs)
 
 
