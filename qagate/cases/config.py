@@ -230,18 +230,24 @@ def _floor(holder: Settings, key: str) -> dict[str, float]:
     return {name: floor.number(name, *known[name]) or 0.0 for name in floor.values}
 
 
-def _label_reading(part: Settings) -> LabelReading:
-    part.check_keys(LABEL_KEYS)
-    try:
-        scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
-    except ValueError as error:
-        raise part.problem(key="scale", message=str(error)) from None
+def _label_reading(labels: Settings) -> LabelReading:
+    """Return how ``labels:`` says to read people's labels; every key may be absent.
+
+    Raises UsageError.
+    """
+    labels.check_keys(LABEL_KEYS)
+    scale = None
+    if "scale" in labels.values:
+        try:
+            scale = Scale.parse(labels.text("scale"))
+        except ValueError as error:
+            raise labels.problem(key="scale", message=str(error)) from None
     return LabelReading(
-        column=part.text("column"),
-        raters=part.words("raters"),
+        column=labels.text("column"),
+        raters=labels.words("raters"),
         scale=scale,
-        two_way=part.flag("two_way"),
-        language=part.text("language"),
+        two_way=labels.flag("two_way"),
+        language=labels.text("language"),
     )
 
 
@@ -287,23 +293,31 @@ def _find_rubric(
     return rubric
 
 
-def _adapted(rubric: Rubric | None, holders: Mapping[str, Settings]) -> Rubric | None:
-    """Return the rubric with what the settings say of its function and its scores."""
-    for key in ("function_description", "choice_scores"):
-        holder = holders[key]
-        if key not in holder.values:
-            continue
-        if rubric is None:
-            raise holder.problem(key, "there is no rubric; take it out")
-        if key == "choice_scores":
-            rubric = replace(
-                rubric, scores=rubric_files.read_scores(holder, key, rubric)
+def _adapted(rubric: Rubric | None, holder: Mapping[str, Settings]) -> Rubric | None:
+    """Return the rubric with what the settings say of its function and its scores.
+
+    ``holder`` has, by key, the settings that count: the language's own, or the data set's.
+    Raises UsageError.
+    """
+    description, scores = "function_description", "choice_scores"
+    given = [key for key in (description, scores) if key in holder[key].values]
+    if rubric is None:
+        if given:
+            key = given[0]
+            raise holder[key].problem(key, "there is no rubric; take it out")
+        return None
+    if description in given:
+        settings = holder[description]
+        if rubric.protocol not in rubric_files.CALLED:
+            message = (
+                f"by protocol {rubric.protocol!r} the judge calls no function; "
+                "name the file like 'mine.en.tool.txt'"
             )
-        elif rubric.protocol in rubric_files.CALLED:
-            rubric = rubric_files.described(rubric, holder.text(key))
-        else:
-            what = f"by protocol {rubric.protocol!r} the judge calls no function"
-            raise holder.problem(key, f"{what}; name the file like 'mine.en.tool.txt'")
+            raise settings.problem(description, message)
+        rubric = rubric_files.described(rubric, settings.text(description))
+    if scores in given:
+        score_of_grade = rubric_files.read_scores(holder[scores], scores, rubric)
+        rubric = replace(rubric, scores=score_of_grade)
     return rubric
 
 
