@@ -255,6 +255,8 @@ class Budget:
 
     :_held: USD set aside for calls in flight.
 
+    :_in_flight: The number of calls in flight for which money is set aside.
+
     :_others: USD of ``spent`` that other processes have spent.
 
     :_most_paid: The USD of the dearest reply so far.
@@ -348,7 +350,8 @@ class Budget:
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
         """Give back what was set aside for a request and book what its reply, if any, cost.
 
-        A reply that names no tokens is booked at what was set aside.
+        A reply that names no tokens is booked at what was set aside. ``reserved`` is 0 for a
+        free call, and for a batch's reply that no call of this process waits for.
         """
         self._held = max(0.0, self._held - reserved)
         if reserved > 0.0:
