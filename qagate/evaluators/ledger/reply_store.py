@@ -103,6 +103,10 @@ class Ledger(AbstractContextManager["Ledger"]):
     :_heard_at: When a reply of another run, for which a claim had waited, was last found.
 
     :_failed: Why nothing more may be paid for.
+
+    :_unkept_files: Files in the working folder with replies that the store did not take.
+
+    :_taken_in: Notes for the report on what was taken in from such files of earlier runs.
     """
 
     def __init__(
@@ -112,6 +116,10 @@ class Ledger(AbstractContextManager["Ledger"]):
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """Open the store; unless ``read_only``, take in what earlier runs could not keep.
+
+        Raises UsageError if there is none that can be used, or the secret is easy to guess.
+        """
         self.path = path
         self.own: set[str] = set()
         self.imported: set[str] = set()
