@@ -359,25 +359,28 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
 
 
 def _text_template(path: Path, protocol: Protocol) -> Rubric:
+    """Return the rubric of a text file, which is the user message; see ``load_template``."""
     named = _TEMPLATE_NAME.fullmatch(path.name)
     if named is None:
         raise UsageError(
             f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
         )
-    user = canonical_places(read_text(path))
-    _check_places(Settings(path, "", Map(1, {"user": user})), "", user)
     name = named["name"]
     language = named["language"]
-    mode = named["mode"] or ""
-    kind = f"template-{mode}" if mode else "template"
+    mode = named["mode"] or ""  # a protocol, perhaps with '-bare'
+    user = canonical_places(read_text(path))
+    # Errors are raised by Settings, which a text file has not: the text is made its one key.
+    settings = Settings(path, "", Map(1, {"user": user}))
+    _check_places(settings, "", user)
+    source = f"template-{mode}" if mode else "template"
     return Rubric(
         name=name,
         language=language,
         system="",
         user=user,
-        version=f"{name}.{language}@{kind}#{digest(user)[:12]}",
+        version=f"{name}.{language}@{source}#{digest(user)[:12]}",
         protocol=cast("Protocol", named["protocol"] or protocol),
-        bare=mode.endswith(_BARE),
+        bare=mode.endswith(_BARE),  # the judge gives no reason
     )
 
 
