@@ -195,7 +195,7 @@ def _place(slice_: Slice, cases: Iterable[Case], repeat: int) -> Place:
 def _answerer(
     slice_: Slice, cases: Iterable[Case], model: Model | None
 ) -> core.Answerer:
-    """Return who answers. Raises UsageError if nobody can."""
+    """Return who answers: the model, or the data file. Raises UsageError if nobody can."""
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
             raise UsageError(
@@ -203,9 +203,9 @@ def _answerer(
                 f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
                 "or give --prompt"
             )
-        return PromptedAnswer(
-            model=model, prompt=slice_.prompt, whole=slice_.kind.words
-        )
+        # Where words are compared, a cut answer is refused: half a word may be another word.
+        whole = slice_.kind.words
+        return PromptedAnswer(model=model, prompt=slice_.prompt, whole=whole)
     if all(case.recorded is None for case in cases):
         raise UsageError(
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
