@@ -520,7 +520,7 @@ def load_entries(
 
     ``kind`` says what they are; ``known`` and ``required`` are keys of each.
     """
-    document = load_yaml(path) or Seq(1)
+    document = load_yaml(path) or Seq(line=1)  # an empty file is an empty list
     if not isinstance(document, Seq):
         raise problem(
             path, 1, f"a YAML list of {kind} is needed: each begins with '- '"
