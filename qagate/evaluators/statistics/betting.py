@@ -65,10 +65,12 @@ def log_capital(seen: Observations, mean: float) -> Array:
     """
     import numpy as np
 
+    # A unit loses most if it has the most values, and each of them is -bound.
     most_lost = seen.largest * (seen.bound + mean)
     gains = (seen.totals - mean * seen.sizes) / most_lost
-    log_growth_of_bets = np.log1p(np.outer(BETS, gains))
+    log_growth_of_bets = np.log1p(np.outer(BETS, gains))  # a row a bet, a column a unit
     log_capital_of_bets = np.cumsum(log_growth_of_bets, axis=1)
+    # Each bet has an equal part of the capital: the whole is the mean over the bets.
     log_sum: Array = np.logaddexp.reduce(log_capital_of_bets, axis=0)
     return log_sum - math.log(len(BETS))
 
@@ -90,16 +92,18 @@ def first_below(seen: Observations, mean: float) -> float:
 
 
 def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
-    """Return the names of the parts whose own mean is shown to be below; any is wrong in 2.5 %.
+    """Return the names of the parts whose own mean is shown to be below ``mean``.
 
-    The parts have unknown values at their highest. 1 / the greatest capital of a part's bet is a
-    p-value (Ville) that never rises with more units. So what Holm's adjustment rejects at a look it
-    rejects at all later ones, and its error holds for all looks together.
+    The chance that any of the names is wrong is at most 2.5 %, over all looks together: 1 / the
+    greatest capital of a part's bet is a p-value (Ville) that never rises with more units. So what
+    Holm's adjustment rejects at a look it rejects at all later ones. The parts have unknown values
+    at their highest.
     """
     p_values = []
     for observations in parts.values():
-        greatest = log_capital(observations.mirrored, -mean).max(initial=0.0)
-        p_values.append(math.exp(-greatest))
+        log_capitals = log_capital(observations.mirrored, -mean)
+        greatest_log = log_capitals.max(initial=0.0)  # a bet starts with a capital of 1
+        p_values.append(math.exp(-greatest_log))
     adjusted = zip(parts, holm(p_values), strict=True)
     return [name for name, p_value in adjusted if p_value <= 1 / DECISIVE]
 
