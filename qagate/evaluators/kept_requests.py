@@ -39,15 +39,13 @@ class Document(NamedTuple):
 
 def request_key(identity: Mapping[str, object], request: Request) -> str:
     """Return the ledger key of a request to the model with this identity."""
-    tool = request.tool
-    fields: dict[str, object] = {
-        **flat(request),
-        "messages": [flat(message) for message in request.messages],
-        "tool": None if tool is None else flat(tool),
-    }
-    # Most requests have no case: then it is no part of the key.
-    fields.pop("case")
-    if request.case is not None:
+    fields = flat(request)
+    fields["messages"] = [flat(message) for message in request.messages]
+    if request.tool is not None:
+        fields["tool"] = flat(request.tool)
+    if request.case is None:
+        del fields["case"]  # most requests have none: then the key has no such field
+    else:
         messages = [flat(message) for message in request.case.messages]
         fields["case"] = {**flat(request.case), "messages": messages}
     return digest({"model": dict(identity), "request": fields})
