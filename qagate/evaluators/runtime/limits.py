@@ -313,7 +313,11 @@ class Admission:
         self._let_calls_in()
 
     def _let_calls_in(self) -> None:
-        """Let in what may go now, the models in turn; set an alarm where only time decides."""
+        """Let in what may go now, the models in turn; set an alarm where only time decides.
+
+        ``urgent`` calls, which continue an item, go first, those of all models. A model that has
+        some left lets in no others.
+        """
         if not any(queue.urgent or queue.waiting for queue in self._queues):
             return
         loop = asyncio.get_running_loop()
