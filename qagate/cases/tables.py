@@ -67,12 +67,11 @@ class Table:
     has_header: bool = False
     """Whether one header line names the columns of every record."""
 
-    def problem(self, record: TableRow, column: str, what: str) -> UsageError:
+    def problem(self, record: TableRow, column: str, fault: str) -> UsageError:
         """Return the error about one value, to be raised."""
         name = self.names.get(column, column)
-        return problem(
-            self.path, record.line, f"row {record.row}, column {shown(name)}: {what}"
-        )
+        message = f"row {record.row}, column {shown(name)}: {fault}"
+        return problem(self.path, record.line, message)
 
 
 def normal(name: str) -> str:
@@ -84,25 +83,32 @@ def read_table(path: Path) -> Table:
     """Return a CSV, JSON, JSONL or YAML file's records. Raises UsageError with row and line."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        what = f"files ending in {shown(path.suffix)} are not read"
-        raise UsageError(f"{path}: {what}; give one of {', '.join(SUFFIXES)}")
+        raise UsageError(
+            f"{path}: files ending in {shown(path.suffix)} are not read; "
+            f"give one of {', '.join(SUFFIXES)}"
+        )
     if suffix in (".yaml", ".yml"):
-        document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
-        if not isinstance(document, Seq):
-            raise problem(
-                path, 1, "a YAML list of items is needed: each begins with '- '"
-            )
-        entries = [
-            *zip(range(1, len(document) + 1), document.lines, document, strict=True)
-        ]
-        for row, line, item in entries:
-            if not isinstance(item, dict):
-                raise problem(
-                    path, line, f"row {row}: a mapping is needed, such as 'question: …'"
-                )
-        return _table(path, entries)
+        return _read_yaml(path)
     text = read_text(path, MAX_BYTES, SPLIT)
-    return read_csv(path, text) if suffix == ".csv" else read_json(path, text)
+    if suffix == ".csv":
+        return read_csv(path, text)
+    return read_json(path, text)
+
+
+def _read_yaml(path: Path) -> Table:
+    """Return the table of a YAML list of mappings. Raises UsageError."""
+    document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
+    if not isinstance(document, Seq):
+        message = "a YAML list of items is needed: each begins with '- '"
+        raise problem(path, 1, message)
+    entries: list[Entry] = []
+    for item, line in zip(document, document.lines, strict=True):
+        row = len(entries) + 1
+        if not isinstance(item, dict):
+            message = f"row {row}: a mapping is needed, such as 'question: …'"
+            raise problem(path, line, message)
+        entries.append((row, line, item))
+    return _table(path, entries)
 
 
 def read_csv(
@@ -112,47 +118,74 @@ def read_csv(
 
     Semicolons or tabs may separate, too. ``literal``: a quote is text like any other.
     """
-    lines = io.StringIO(text, newline="\n" if "\n" in text else "\r")
-    before = csv.field_size_limit(MAX_CELL + 1)  # of the whole process
+    limit_before = csv.field_size_limit(MAX_CELL + 1)  # of the whole process
     try:
-        reader = csv.reader(
-            lines,
-            strict=True,
-            delimiter=separator,
-            quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
-        )
-        try:
-            cells = next((cells for cells in reader if cells), None)
-        except csv.Error as error:
-            raise problem(path, 1, f"header: not valid CSV: {error}") from None
-        if cells is None:
-            raise UsageError(
-                f"{path}: the file is empty; a header line and rows are needed"
-            )
-        if len(cells) == 1 and "|" in cells[0]:
-            what = f"separated by vertical bars: {shown(cells[0])}; save it with commas"
-            raise problem(path, 1, what)
-        header = [name.strip() for name in cells]
-        for mark in OTHER_SEPARATORS:
-            if len(header) == 1 and mark in header[0] and separator == ",":
-                return read_csv(path, text, mark)
-        names: dict[str, str] = {}
-        for name in header:
-            if normal(name) in names:
-                raise problem(
-                    path,
-                    1,
-                    f"column {shown(name)} stands twice in the header; keep one",
-                )
-            names[normal(name)] = name
+        reader = _csv_reader(text, separator, literal=literal)
+        header = _read_header(path, reader)
+        if separator == ",":
+            other_separator = _other_separator(header)
+            if other_separator is not None:
+                return read_csv(path, text, other_separator)
+        names = _names_of_columns(path, header)
         records = list(_records(path, reader, header))
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(limit_before)
     if not records:
-        raise problem(
-            path, 1, f"no rows; the file holds only the header {listed(header)}"
-        )
+        message = f"no rows; the file holds only the header {listed(header)}"
+        raise problem(path, 1, message)
     return Table(path=path, names=names, records=records, has_header=True)
+
+
+def _csv_reader(text: str, separator: str, *, literal: bool) -> Any:
+    """Return a reader of the csv module, which has no public type."""
+    newline = "\r"
+    if "\n" in text:
+        newline = "\n"
+    quoting = csv.QUOTE_MINIMAL
+    if literal:
+        quoting = csv.QUOTE_NONE
+    lines = io.StringIO(text, newline=newline)
+    return csv.reader(lines, strict=True, delimiter=separator, quoting=quoting)
+
+
+def _read_header(path: Path, reader: Any) -> list[str]:
+    """Take the header from a csv reader: its first line that is not empty. Raises UsageError."""
+    header: list[str] = []
+    try:
+        for cells in reader:
+            if cells:
+                header = cells
+                break
+    except csv.Error as error:
+        raise problem(path, 1, f"header: not valid CSV: {error}") from None
+    if not header:
+        message = "the file is empty; a header line and rows are needed"
+        raise UsageError(f"{path}: {message}")
+    if len(header) == 1 and "|" in header[0]:
+        message = f"separated by vertical bars: {shown(header[0])}; save it with commas"
+        raise problem(path, 1, message)
+    return [name.strip() for name in header]
+
+
+def _other_separator(header: list[str]) -> str | None:
+    """Return what separates a header in which commas separate nothing; None for one name."""
+    if len(header) > 1:
+        return None
+    for separator in OTHER_SEPARATORS:
+        if separator in header[0]:
+            return separator
+    return None
+
+
+def _names_of_columns(path: Path, header: list[str]) -> dict[str, str]:
+    """Return the columns of a header as they are spelt, by normal name. Raises UsageError."""
+    names: dict[str, str] = {}
+    for name in header:
+        if normal(name) in names:
+            message = f"column {shown(name)} stands twice in the header; keep one"
+            raise problem(path, 1, message)
+        names[normal(name)] = name
+    return names
 
 
 def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
@@ -201,112 +234,135 @@ def _csv_reason(error: csv.Error) -> str:
 
 def read_json(path: Path, text: str) -> Table:
     """Return the table of one JSON list of objects, or of one object a line (``.jsonl``)."""
-    lines = path.suffix.lower() == ".jsonl"
-    return _table(path, (_json_lines if lines else _json_items)(path, text))
+    if path.suffix.lower() == ".jsonl":
+        return _table(path, _json_lines(path, text))
+    return _table(path, _json_items(path, text))
 
 
 def _json_lines(path: Path, text: str) -> Iterator[Entry]:
-    # Not splitlines(): U+2028, U+2029 and U+0085 may stand inside a JSON string.
+    """Yield the value on each line that is not blank. Raises UsageError."""
     row = 0
-    for line, part in enumerate(text.split("\n"), 1):
-        if part.strip(" \t\r"):
-            row += 1
-            value, end = _decode(path, part, _skip(part, 0), (row, line))
-            if part[end:].strip(" \t\r"):
-                raise _refused(
-                    path, row, line, "more text after the object; one object a line"
-                )
-            yield row, line, value
+    # Not splitlines(): U+2028, U+2029 and U+0085 may stand inside a JSON string.
+    for line, line_text in enumerate(text.split("\n"), 1):
+        if not line_text.strip(" \t\r"):
+            continue
+        row += 1
+        value, end = _decode(path, line_text, _skip_space(line_text, 0), row, line)
+        if line_text[end:].strip(" \t\r"):
+            fault = "more text after the object; one object a line"
+            raise _not_json(path, row, line, fault)
+        yield row, line, value
 
 
 def _json_items(path: Path, text: str) -> Iterator[Entry]:
-    start = _skip(text, 0)
+    """Yield the values of one JSON list, each with its line. Raises UsageError."""
+    start = _skip_space(text, 0)
     if not text.startswith("[", start):
-        lines = (
-            "; name it .jsonl if each line is an object"
-            if text.startswith("{", start)
-            else ""
-        )
-        raise problem(
-            path, 1, f"a JSON list of objects is needed, not {shown(text[:40])}{lines}"
-        )
-    row, line, seen, index = 0, 1, 0, _skip(text, start + 1)
-    closed = text.startswith("]", index)
-    while not closed:
+        raise _not_a_list(path, text, start)
+    row = 0
+    line = 1
+    counted_to = 0  # line breaks before this index are in ``line``
+    index = _skip_space(text, start + 1)
+    is_closed = text.startswith("]", index)
+    while not is_closed:
         row += 1
-        line, seen = line + text.count("\n", seen, index), index
-        value, index = _decode(path, text, index, (row, line))
+        line += text.count("\n", counted_to, index)
+        counted_to = index
+        value, index = _decode(path, text, index, row, line)
         yield row, line, value
-        index = _skip(text, index)
-        closed = text.startswith("]", index)
-        if not closed and not text.startswith(",", index):
-            raise _refused(
-                path, row, line, "no comma or ] after this item; is the file cut?"
-            )
-        index = index if closed else _skip(text, index + 1)
-    if _skip(text, index + 1) != len(text):
-        raise problem(
-            path, line, "more text after the end of the list; one file holds one list"
-        )
+        index = _skip_space(text, index)
+        if text.startswith("]", index):
+            is_closed = True
+        elif text.startswith(",", index):
+            index = _skip_space(text, index + 1)
+        else:
+            fault = "no comma or ] after this item; is the file cut?"
+            raise _not_json(path, row, line, fault)
+    if _skip_space(text, index + 1) != len(text):
+        message = "more text after the end of the list; one file holds one list"
+        raise problem(path, line, message)
 
 
-def _skip(text: str, index: int) -> int:
+def _not_a_list(path: Path, text: str, start: int) -> UsageError:
+    """Return the error about a JSON text that begins, at ``start``, with something else."""
+    message = f"a JSON list of objects is needed, not {shown(text[:40])}"
+    if text.startswith("{", start):
+        message += "; name it .jsonl if each line is an object"
+    return problem(path, 1, message)
+
+
+def _skip_space(text: str, index: int) -> int:
+    """Return the index of the first character from ``index`` on that is no JSON space."""
     match = SPACE.match(text, index)
-    return match.end() if match else index
+    if match is None:
+        return index
+    return match.end()
 
 
 def _decode(
-    path: Path, text: str, index: int, where: tuple[int, int]
+    path: Path, text: str, index: int, row: int, line: int
 ) -> tuple[object, int]:
-    row, line = where
+    """Return the JSON value that begins at ``index``, and the index of its end.
+
+    ``row`` and ``line`` name it in the UsageError that is raised for other text.
+    """
     try:
         value, end = _DECODER.raw_decode(text, index)
+        # Counting is fast, but counts brackets in texts and side by side, too.
         brackets = text.count("[", index, end) + text.count("{", index, end)
         if brackets > MAX_DEPTH and _height(value) > MAX_DEPTH + 1:
             raise ValueError(TOO_DEEP)
     except json.JSONDecodeError as error:
-        at = line + text.count("\n", index, error.pos)
-        rest = text[error.pos :].strip()
-        cut = (
-            "; is the file cut?"
-            if not rest or error.msg.startswith("Unterminated")
-            else ""
-        )
-        raise _refused(path, row, at, f"{error.msg}{cut}") from None
-    except (RecursionError, ValueError) as error:
-        deep = isinstance(error, RecursionError)
-        raise _refused(path, row, line, TOO_DEEP if deep else str(error)) from None
+        fault = error.msg
+        is_at_end = not text[error.pos :].strip()
+        if is_at_end or error.msg.startswith("Unterminated"):
+            fault += "; is the file cut?"
+        line_of_error = line + text.count("\n", index, error.pos)
+        raise _not_json(path, row, line_of_error, fault) from None
+    except RecursionError:
+        raise _not_json(path, row, line, TOO_DEEP) from None
+    except ValueError as error:
+        raise _not_json(path, row, line, str(error)) from None
     return value, end
 
 
-def _refused(path: Path, row: int, line: int, what: str) -> UsageError:
-    return problem(path, line, f"row {row}: not valid JSON: {what}")
+def _not_json(path: Path, row: int, line: int, fault: str) -> UsageError:
+    return problem(path, line, f"row {row}: not valid JSON: {fault}")
 
 
 def _height(value: object) -> int:
-    if not isinstance(value, dict | list):
+    """Return how many levels a JSON value has: 1 for a text, 2 for a list of texts."""
+    if isinstance(value, dict):
+        members = list(value.values())
+    elif isinstance(value, list):
+        members = value
+    else:
         return 1
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(_height, inner), default=0)
+    return 1 + max(map(_height, members), default=0)
 
 
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"key {shown(key)} stands twice in one object; keep one")
-    return found
+def _object_of_unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object's members. Raises ValueError for a key that stands twice."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        repeated_key, _ = counts.most_common(1)[0]
+        raise ValueError(
+            f"key {shown(repeated_key)} stands twice in one object; keep one"
+        )
+    return members
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN, Infinity or -Infinity, which Python's decoder would take."""
     raise ValueError(f"{name} is not a JSON value; write text in quotes")
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique,
+    object_pairs_hook=_object_of_unique_keys,
     parse_int=Number,
     parse_float=Number,
-    parse_constant=_no_constant,
+    parse_constant=_refuse_constant,
 )
 
 
@@ -320,9 +376,8 @@ def _table(path: Path, entries: Iterable[Entry]) -> Table:
     records = []
     for row, line, value in entries:
         if not isinstance(value, dict):
-            raise problem(
-                path, line, f"row {row}: an object is needed, not {shown(value)}"
-            )
+            message = f"row {row}: an object is needed, not {shown(value)}"
+            raise problem(path, line, message)
         _check_size(path, row, line, value)
         spellings = _spellings(path, row, line, value)
         values = {name: value[key] for name, key in spellings.items()}
@@ -355,12 +410,11 @@ def _spellings(
         name = normal(key)
         if name in spellings:
             key_line = value.lines[key] if isinstance(value, Map) else line
-            raise problem(
-                path,
-                key_line,
+            message = (
                 f"row {row}: keys {shown(spellings[name])} and {shown(key)} "
-                "name the same column; keep one",
+                "name the same column; keep one"
             )
+            raise problem(path, key_line, message)
         spellings[name] = key
     return spellings
 
@@ -369,4 +423,6 @@ def _length(value: object) -> int:
     """Return the characters of a value, those of a list's texts together."""
     if isinstance(value, list):
         return sum(map(_length, value))
-    return len(value) if isinstance(value, str) else 0
+    if isinstance(value, str):
+        return len(value)
+    return 0
