@@ -24,12 +24,30 @@ CONSTRUCTED = "constructed"
 """What ``label_source`` says of answers that were written to be hard for judges."""
 
 WORDS: Mapping[str, str] = {
-    **{grade: grade for grade in GRADES},
-    **dict.fromkeys(("A", "RIGHT"), CORRECT),
-    **dict.fromkeys(("B", "WRONG"), INCORRECT),
-    **dict.fromkeys(("C", "ABSTAIN", "ABSTAINED"), NOT_ATTEMPTED),
-    **dict.fromkeys(("YES", "TRUE"), CORRECT),
-    **dict.fromkeys(("NO", "FALSE", NOT_CORRECT, "NOTCORRECT", "OTHER"), NOT_CORRECT),
+    CORRECT: CORRECT,
+    "A": CORRECT,
+    "RIGHT": CORRECT,
+    "YES": CORRECT,
+    "TRUE": CORRECT,
+    INCORRECT: INCORRECT,
+    "B": INCORRECT,
+    "WRONG": INCORRECT,
+    NOT_ATTEMPTED: NOT_ATTEMPTED,
+    "C": NOT_ATTEMPTED,
+    "ABSTAIN": NOT_ATTEMPTED,
+    "ABSTAINED": NOT_ATTEMPTED,
+    NOT_CORRECT: NOT_CORRECT,
+    "NOTCORRECT": NOT_CORRECT,
+    "NO": NOT_CORRECT,
+    "FALSE": NOT_CORRECT,
+    "OTHER": NOT_CORRECT,
+}
+"""The grade, or NOT_CORRECT, that a word means, written as ``_canonical`` returns it."""
+
+GRADE_OF_LETTER: Mapping[str, str] = {
+    "A": CORRECT,
+    "B": INCORRECT,
+    "C": NOT_ATTEMPTED,
 }
 BITS: Mapping[str, str] = {
     "1": CORRECT,
@@ -50,12 +68,15 @@ class Scale:
     @classmethod
     def parse(cls, text: str) -> "Scale":
         """Return the scale of ``WORST:BEST``, for instance ``0:5``. Raises ValueError."""
+        message = f"want WORST:BEST, two different numbers such as 0:5; got {text!r}"
         match = _SCALE.fullmatch(text)
-        if match is None or float(match[1]) == float(match[2]):
-            raise ValueError(
-                f"want WORST:BEST, two different numbers such as 0:5; got {text!r}"
-            )
-        return cls(float(match[1]), float(match[2]))
+        if match is None:
+            raise ValueError(message)
+        worst = float(match[1])
+        best = float(match[2])
+        if worst == best:
+            raise ValueError(message)
+        return cls(worst=worst, best=best)
 
     def place(self, text: str) -> float:
         """Return a number of this scale on the judge's, 1 to 10, linearly. Raises ValueError."""
@@ -88,33 +109,50 @@ class LabelReading:
 def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
     """Return YES or NO for a label; ``yes`` and ``no`` are the slice's words. Raises ValueError."""
     word = text.strip().casefold()
-    if word in YES_WORDS | {yes.strip().casefold()} and word:
+    if word and (word in YES_WORDS or word == yes.strip().casefold()):
         return YES
-    if word in NO_WORDS | {no.strip().casefold()} and word:
+    if word and (word in NO_WORDS or word == no.strip().casefold()):
         return NO
-    own = f"{yes!r} or {no!r}" if yes and no else "one word such as 'Yes' or 'No'"
-    raise ValueError(f"want {own}, got {shown(text)}")
+    wanted = "one word such as 'Yes' or 'No'"
+    if yes and no:
+        wanted = f"{yes!r} or {no!r}"
+    raise ValueError(f"want {wanted}, got {shown(text)}")
 
 
 def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
-    """Return a grade, of ``labels``, or a rating of 1 to 10 in digits. Raises ValueError."""
+    """Return a grade, of ``labels``, or a rating of 1 to 10 in digits. Raises ValueError.
+
+    There are ratings only beside the usual grades.
+    """
     if tuple(labels) != GRADES:
-        named = {label.casefold(): label for label in labels}
-        if text.strip().casefold() in named:
-            return named[text.strip().casefold()]
+        return _one_of(labels, text)
+    word = _canonical(text)
+    if word in GRADE_OF_LETTER:
+        return GRADE_OF_LETTER[word]
+    if word in GRADES or RATING.fullmatch(word):
+        return word
+    raise ValueError(
+        f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; "
+        f"got {shown(text)}"
+    )
+
+
+def _one_of(labels: Sequence[str], text: str) -> str:
+    """Return the label that a text names, in any case. Raises ValueError."""
+    label_of_word = {label.casefold(): label for label in labels}
+    word = text.strip().casefold()
+    if word not in label_of_word:
         raise ValueError(f"want {', '.join(labels)}; got {shown(text)}")
-    word = _word(text)
-    grade = dict(zip("ABC", GRADES, strict=True)).get(word, word)
-    if grade in GRADES or RATING.fullmatch(grade):
-        return grade
-    what = f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
-    raise ValueError(what)
+    return label_of_word[word]
 
 
 def given_label(text: str, labels: Sequence[str] = GRADES) -> str:
     """Return ``grade_or_rating``, or CORRECT or NOT_CORRECT of a word such as yes or no."""
-    if tuple(labels) == GRADES and _word(text) in WORDS:
-        return WORDS[_word(text)]
+    if tuple(labels) != GRADES:
+        return grade_or_rating(text, labels)
+    word = _canonical(text)
+    if word in WORDS:
+        return WORDS[word]
     return grade_or_rating(text, labels)
 
 
@@ -122,12 +160,12 @@ def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
     """Return a grade of ``labels``, or NOT_CORRECT, for word, letter or 1/0. Raises ValueError."""
     if tuple(labels) != GRADES:
         return grade_or_rating(text, labels)
-    word = _word(text)
-    if word not in WORDS and word not in BITS:
-        raise ValueError(
-            f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}"
-        )
-    return WORDS.get(word) or BITS[word]
+    word = _canonical(text)
+    if word in WORDS:
+        return WORDS[word]
+    if word in BITS:
+        return BITS[word]
+    raise ValueError(f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}")
 
 
 def is_number(text: str) -> bool:
@@ -135,5 +173,7 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def _word(text: str) -> str:
-    return "_".join(re.split(r"[\s_-]+", text.strip().upper()))
+def _canonical(text: str) -> str:
+    """Return a label as WORDS spells it: ``not attempted`` and ``Not-Attempted`` are one word."""
+    parts = re.split(r"[\s_-]+", text.strip().upper())
+    return "_".join(parts)
