@@ -39,6 +39,7 @@ from qagate.evaluators.statistics.metrics import (
     RATE,
     RISE,
     USAGE,
+    Better,
     Range,
     better_end,
 )
@@ -127,43 +128,60 @@ def _changes(
 
 
 def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
-    harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
-    better = "more" if of in DEEPEVAL_METRICS else better_end(of)
-    if better == harmless:
-        raise part.problem(
-            "max", f"{harmless} {of} is better; a {other} of it is what harms"
-        )
-    part_of_old = part.share_of("max") if of in USAGE else None
-    margin = part_of_old
-    if part_of_old is None:
-        margin = part.number("max", *limits)
-    if margin == limits[1]:
-        raise part.problem(
-            "max", f"no {change} is beyond {margin:g}: the gate could never fail"
-        )
+    """Return the gate of a ``drop`` or ``rise``: how large it may be, and what shows it.
+
+    ``of`` is the metric that changes; empty for the share that passes. ``max: 20%`` is
+    relative to the baseline, and only for time, tokens and cost. Raises UsageError.
+    """
+    _check_change_harms(part, change, of)
+    margin: float | None = None
+    if of in USAGE:
+        margin = part.share_of("max")
+    is_relative = margin is not None
     if margin is None:
-        what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
-        raise part.problem(key="max", message=what)
-    rules: list[EvidenceRule] = ["estimate", "confident"]
-    if change == DROP and not of:  # people only say whether an answer passes
-        rules.append("audited")
-    if not of or metric_rules.counts_every_item(of):
-        rules.append("sequential")
-    evidence = _word(part, "evidence", rules, "confident")
+        margin = part.number("max", *limits)
+    if margin is None:
+        message = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
+        raise part.problem("max", message)
+    if margin == limits[1]:
+        message = f"no {change} is beyond {margin:g}: the gate could never fail"
+        raise part.problem("max", message)
+    evidence = _word(part, "evidence", _evidence_of_change(change, of), "confident")
     share = part.number("share", 0.01, 1)
-    if share is not None and evidence != "audited":
-        raise part.problem(
-            key="share", message="only with evidence: audited; take it out"
-        )
+    if share is None:
+        share = AUDIT_SHARE
+    elif evidence != "audited":
+        raise part.problem("share", "only with evidence: audited; take it out")
     return Threshold(
         measure=change,
         max=margin,
-        share=AUDIT_SHARE if share is None else share,
+        share=share,
         evidence=evidence,
         of=of,
-        relative=part_of_old is not None,
+        relative=is_relative,
         fail=_word(part, "fail", FAILS, "margin"),
     )
+
+
+def _check_change_harms(part: Settings, change: str, metric: str) -> None:
+    """Raise UsageError for the drop of what should be low, or the rise of what should be high."""
+    better = _better_end(metric)
+    if change == DROP and better == "less":
+        message = f"less {metric} is better; a {RISE} of it is what harms"
+        raise part.problem("max", message)
+    if change != DROP and better == "more":
+        message = f"more {metric} is better; a {DROP} of it is what harms"
+        raise part.problem("max", message)
+
+
+def _evidence_of_change(change: str, metric: str) -> list[EvidenceRule]:
+    """Return what may decide whether a metric dropped or rose; empty: the share that passes."""
+    rules: list[EvidenceRule] = ["estimate", "confident"]
+    if change == DROP and not metric:  # people only say whether an answer passes
+        rules.append("audited")
+    if not metric or metric_rules.counts_every_item(metric):
+        rules.append("sequential")
+    return rules
 
 
 def check_shares(dataset: Dataset, settings: Settings) -> None:
@@ -190,32 +208,57 @@ def read_sampling(settings: Settings) -> Sampling | None:
 
 
 def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
-    low, high = (part.number(key, *limits) for key in ("min", "max"))
+    """Return the one gate that ``min``, ``max`` or both give a metric; no gate without them.
+
+    ``limits`` are the lowest and the highest value of the metric. Raises UsageError.
+    """
+    lowest, highest = limits
+    low = part.number("min", lowest, highest)
+    high = part.number("max", lowest, highest)
     if low is None and high is None:
         return []
-    better = "more" if metric in DEEPEVAL_METRICS else better_end(metric)
-    is_band = low is not None and high is not None
-    ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
-    for key, bar, end, against in ends:
-        if bar is not None and better == against and not is_band:
-            other = "max" if key == "min" else "min"
-            raise part.problem(key, f"{against} {metric} is better; give {other}")
-        if bar == end:
-            raise part.problem(
-                key, f"no {metric} misses {bar:g}: the gate could never fail"
-            )
+    better = _better_end(metric)
+    if low is not None:
+        if high is None and better == "less":
+            raise part.problem("min", f"less {metric} is better; give max")
+        if low == lowest:
+            message = f"no {metric} misses {low:g}: the gate could never fail"
+            raise part.problem("min", message)
+    if high is not None:
+        if low is None and better == "more":
+            raise part.problem("max", f"more {metric} is better; give min")
+        if high == highest:
+            message = f"no {metric} misses {high:g}: the gate could never fail"
+            raise part.problem("max", message)
     if low is not None and high is not None and low > high:
-        raise part.problem(
-            key="min", message=f"{low:g} is above max, {high:g}; no value can pass"
-        )
-    is_inside = all(bar is None or limits[0] < bar < limits[1] for bar in (low, high))
+        message = f"{low:g} is above max, {high:g}; no value can pass"
+        raise part.problem("min", message)
+    bars = [bar for bar in (low, high) if bar is not None]
+    evidence = _word(
+        part, "evidence", _evidence_of_bars(metric, bars, limits), "estimate"
+    )
+    return [Threshold(measure=metric, min=low, max=high, evidence=evidence)]
+
+
+def _evidence_of_bars(
+    metric: str, bars: Sequence[float], limits: Range
+) -> list[EvidenceRule]:
+    """Return what may decide whether a metric meets its bars."""
+    lowest, highest = limits
+    is_inside = all(lowest < bar < highest for bar in bars)
     rules: list[EvidenceRule] = ["estimate", "confident"]
     if is_inside and metric_rules.counts_every_item(metric):
         rules.append("sequential")
     if metric == "correct":
         rules.append("corrected")
-    evidence = _word(part, "evidence", rules, "estimate")
-    return [Threshold(measure=metric, min=low, max=high, evidence=evidence)]
+    return rules
+
+
+def _better_end(metric: str) -> Better:
+    """Return which end of a metric's range is the better one, of deepeval's as well."""
+    if metric in DEEPEVAL_METRICS:
+        return "more"
+    return better_end(metric)
 
 
 def _word(part: Settings, key: str, known: Sequence[Word], default: Word) -> Word:
