@@ -1,10 +1,9 @@
 """``dataset.yaml`` and gates files as Dataset and Slice: each setting checked, rubrics found."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 
 from qagate.cases import thresholds
@@ -34,42 +33,40 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 PLACE = "{lang}"
 
 SHARED_KEYS = (
-    *(
-        "prompt",
-        "rubric",
-        "rubric_language",
-        "function_description",
-        "choice_scores",
-        "pass_bar",
-    ),
-    *("floor", "floor_limit", "offline_floor", METRICS_KEY),
+    "prompt",
+    "rubric",
+    "rubric_language",
+    "function_description",
+    "choice_scores",
+    "pass_bar",
+    "floor",
+    "floor_limit",
+    "offline_floor",
+    METRICS_KEY,
 )
 """Keys of a language that the data set may give for all of them."""
 LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
 LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
-    *(
-        "kind",
-        "languages",
-        "gates",
-        "by",
-        "penalty",
-        DROP,
-        RISE,
-        "holm",
-        "require_calibration",
-    ),
-    *(
-        "cluster",
-        "sample",
-        "judge",
-        "check",
-        "labels",
-        "attacks",
-        "order",
-        thresholds.CHECKS_KEY,
-    ),
-    *("baseline", *SHARED_KEYS),
+    "kind",
+    "languages",
+    "gates",
+    "by",
+    "penalty",
+    DROP,
+    RISE,
+    "holm",
+    "require_calibration",
+    "cluster",
+    "sample",
+    "judge",
+    "check",
+    "labels",
+    "attacks",
+    "order",
+    thresholds.CHECKS_KEY,
+    "baseline",
+    *SHARED_KEYS,
 )
 
 
@@ -78,28 +75,29 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
 
     ``rubrics`` holds the bundled rubrics and prompts. Raises UsageError naming file, line and key.
     """
-    file = _File(path, rubrics)
+    file = _DatasetFile(path, rubrics)
     top = file.top
     if DEFAULT in file.languages.values:
-        file.default(
-            FALLBACK_LANGUAGE, path
-        )  # so that its errors do not wait for --items
-    slices = {
-        one: file.declared(one) for one in file.languages.values if one != DEFAULT
-    }
-    *others, last = map(ranges_of, slices.values())
-    common = {name: last[name] for name in last if all(name in one for one in others)}
-    if "judge" in top.values and not file.kind.by_rubric:
-        raise top.problem("judge", f"no judge reads the answers of kind {file.kind}")
-    for key, word in (("judge", "unmeasured"), ("baseline", "required")):
-        if key in top.values:
-            top.one_of(key, (word,))
+        # Only for its errors: they must not wait until --items needs it.
+        file.default(FALLBACK_LANGUAGE, path)
+    slices = {}
+    for language in file.languages.values:
+        if language != DEFAULT:
+            slices[language] = file.declared(language)
+    common_ranges = _common_ranges(slices.values())
+    if "judge" in top.values:
+        if not file.kind.by_rubric:
+            message = f"no judge reads the answers of kind {file.kind}"
+            raise top.problem("judge", message)
+        top.one_of("judge", ("unmeasured",))
+    if "baseline" in top.values:
+        top.one_of("baseline", ("required",))
     dataset = Dataset(
         name=file.name,
         folder=path.parent,
         kind=file.kind,
         slices=slices,
-        pooled=thresholds.read_pooled(top, common),
+        pooled=thresholds.read_pooled(top, common_ranges),
         holm=top.flag("holm"),
         require_calibration=top.flag("require_calibration"),
         sampling=thresholds.read_sampling(top),
@@ -110,124 +108,196 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     return dataset
 
 
+def _common_ranges(slices: Iterable[Slice]) -> dict[str, Range]:
+    """Return what gates over all languages may name: what each of the slices has."""
+    *ranges_of_others, common = [ranges_of(slice_) for slice_ in slices]
+    for ranges in ranges_of_others:
+        common = {name: common[name] for name in common if name in ranges}
+    return common
+
+
 def with_items(
     dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS
 ) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
-        own = replace(dataset.slices[language], path=path)
+        slice_ = replace(dataset.slices[language], path=path)
     else:
-        own = _File(dataset.folder / DATASET_FILE, rubrics).default(language, path)
-    return replace(dataset, slices={**dataset.slices, language: own})
+        file = _DatasetFile(dataset.folder / DATASET_FILE, rubrics)
+        slice_ = file.default(language, path)
+    return replace(dataset, slices={**dataset.slices, language: slice_})
 
 
-class _File:
-    """A ``dataset.yaml`` that is being read."""
+class _DatasetFile:
+    """A ``dataset.yaml`` that is being read.
+
+    A language has settings of its own, and may leave SHARED_KEYS to those at the top of the
+    file. What it cannot read raises UsageError, with the line of the key that is wrong.
+    """
 
     def __init__(self, path: Path, rubrics: Path) -> None:
-        self.top, self.rubrics = load_settings(path), rubrics
+        self.rubrics = rubrics
+        self.top = load_settings(path)
         self.top.check_keys(DATASET_KEYS)
-        word, self.name = self.top.text("kind"), path.resolve().parent.name
-        if word not in KINDS:
-            raise self.top.problem(
-                key="kind", message=f"got {shown(word)}; {hint(word, KINDS)}"
-            )
-        self.kind = KINDS[word]
+        self.kind = self._read_kind()
+        self.name = path.resolve().parent.name
         if not NAME.fullmatch(self.name):
-            what = f"folder {shown(self.name)} names the dataset: letters, digits and _ only"
-            raise self.top.problem(key="kind", message=what)
-        self._check_kind(self.top)
+            message = (
+                f"folder {shown(self.name)} names the dataset: "
+                "letters, digits and _ only"
+            )
+            raise self.top.problem("kind", message)
+        self._check_keys_of_kind(self.top)
         self.languages = self.top.part("languages")
-        if not set(self.languages.values) - {DEFAULT}:
-            what = "name at least one, for instance 'en: {file: en.csv}'"
-            raise self.top.problem("languages", what)
-        for language in self.languages.values:
-            if language != DEFAULT and not LANGUAGE.fullmatch(language):
-                what = "want a language code such as 'bg', or 'default'"
-                raise self.languages.problem(language, what)
+        self._check_languages()
 
-    def _check_kind(self, settings: Settings) -> None:
+    def _read_kind(self) -> Kind:
+        name = self.top.text("kind")
+        if name not in KINDS:
+            message = f"got {shown(name)}; {hint(name, KINDS)}"
+            raise self.top.problem("kind", message)
+        return KINDS[name]
+
+    def _check_languages(self) -> None:
+        """Raise UsageError for a file without languages, and for a wrong language code."""
+        listed = [name for name in self.languages.values if name != DEFAULT]
+        if not listed:
+            message = "name at least one, for instance 'en: {file: en.csv}'"
+            raise self.top.problem("languages", message)
+        for language in listed:
+            if not LANGUAGE.fullmatch(language):
+                message = "want a language code such as 'bg', or 'default'"
+                raise self.languages.problem(language, message)
+
+    def _check_keys_of_kind(self, settings: Settings) -> None:
+        """Raise UsageError for a key that only data sets of another kind have."""
         for key in settings.values:
             owners = [kind for kind in KINDS.values() if key in kind.keys]
             if owners and self.kind not in owners:
-                what = f"only for kind {owners[0]}; this is {self.kind}; take it out"
-                raise settings.problem(key, what)
+                message = f"only for kind {owners[0]}; this is {self.kind}; take it out"
+                raise settings.problem(key, message)
 
     def declared(self, language: str) -> Slice:
-        """Return a language that the file lists."""
-        own = self.languages.part(language)
-        own.check_keys(LANGUAGE_KEYS)
-        if not (path := own.text("file")):
-            raise own.problem(
-                key="file", message="missing; name the data file, relative to this one"
-            )
-        bare = self._bare(own, language, self.top.path.parent / path)
-        shared, gates = (one.part("gates") for one in (self.top, own))
-        holder = own if METRICS_KEY in own.values else self.top
-        bars = thresholds.read_metric_bars(holder, shared, gates)
-        read = partial(read_gates, metrics=ranges_of(bare))
-        mine = read(gates)  # a metric's own gates replace those for every language
-        others = [
-            one for one in read(shared) if one.name not in {own.name for own in mine}
+        """Return the slice of a language that the file lists, with its gates.
+
+        Its own gates replace those of the same name that the file has for every language.
+        """
+        settings = self.languages.part(language)
+        settings.check_keys(LANGUAGE_KEYS)
+        data_file = settings.text("file")
+        if not data_file:
+            message = "missing; name the data file, relative to this one"
+            raise settings.problem("file", message)
+        path = self.top.path.parent / data_file
+        slice_ = self._slice_without_gates(settings, language, path)
+        shared_part = self.top.part("gates")
+        language_part = settings.part("gates")
+        metrics_holder = self.top
+        if METRICS_KEY in settings.values:
+            metrics_holder = settings
+        metric_bars = thresholds.read_metric_bars(
+            metrics_holder, shared_part, language_part
+        )
+        ranges = ranges_of(slice_)
+        language_gates = read_gates(language_part, ranges)
+        replaced = {gate.name for gate in language_gates}
+        shared_gates = [
+            gate
+            for gate in read_gates(shared_part, ranges)
+            if gate.name not in replaced
         ]
-        return replace(bare, thresholds=(*others, *mine, *bars))
+        gates = (*shared_gates, *language_gates, *metric_bars)
+        return replace(slice_, thresholds=gates)
 
     def default(self, language: str, path: Path) -> Slice:
         """Return a language that the file does not list, with the user's data file."""
         if not LANGUAGE.fullmatch(language):
-            raise UsageError(
-                f"--items: {shown(language)} is not a language code such as 'bg'"
-            )
-        own = self.languages.part(DEFAULT)
-        own.check_keys([key for key in LANGUAGE_KEYS if key not in ("file", "gates")])
-        return replace(self._bare(own, language, path), declared=False)
-
-    def _bare(self, own: Settings, language: str, path: Path) -> Slice:
-        """Return a slice without gates; ``own`` says what it has of its own."""
-        top, kind = self.top, self.kind
-        self._check_kind(own)
-        holder = {key: own if key in own.values else top for key in SHARED_KEYS}
-        known = language if language in self.languages.values else FALLBACK_LANGUAGE
-        spoken = holder["rubric_language"].text("rubric_language", known)
-        if not LANGUAGE.fullmatch(spoken):
-            what = f"want a language code such as 'en', got {shown(spoken)}"
-            raise holder["rubric_language"].problem("rubric_language", what)
-        for word in ("yes", "no"):
-            if word in kind.keys and not own.text(word):
-                raise own.problem(word, f"missing; give the language's word for {word}")
-        penalty = top.number("penalty", 0, metric_rules.MAX_PENALTY)
-        rubric = _adapted(
-            _find_rubric(holder["rubric"], kind, self.rubrics, spoken), holder
+            message = f"{shown(language)} is not a language code such as 'bg'"
+            raise UsageError(f"--items: {message}")
+        settings = self.languages.part(DEFAULT)
+        settings.check_keys(
+            [key for key in LANGUAGE_KEYS if key not in ("file", "gates")]
         )
-        usual_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
+        slice_ = self._slice_without_gates(settings, language, path)
+        return replace(slice_, declared=False)
+
+    def _slice_without_gates(
+        self, settings: Settings, language: str, path: Path
+    ) -> Slice:
+        """Return a slice as the settings of its language, and those of the file, declare it."""
+        top = self.top
+        kind = self.kind
+        self._check_keys_of_kind(settings)
+        settings_of: dict[str, Settings] = {}  # by key: those that count for it
+        for key in SHARED_KEYS:
+            settings_of[key] = settings if key in settings.values else top
+        rubric_language = self._rubric_language(
+            settings_of["rubric_language"], language
+        )
+        for key in ("yes", "no"):
+            if key in kind.keys and not settings.text(key):
+                message = f"missing; give the language's word for {key}"
+                raise settings.problem(key, message)
+        penalty = top.number("penalty", 0, metric_rules.MAX_PENALTY)
+        if penalty is None:
+            penalty = 1.0
+        rubric = _find_rubric(
+            settings_of["rubric"], kind, self.rubrics, rubric_language
+        )
+        rubric = _adapted(rubric, settings_of)
+        languages = (language, rubric_language)
+        prompt = _find_prompt(settings_of["prompt"], self.rubrics, languages)
+        pass_bar = settings_of["pass_bar"].whole("pass_bar", 1, 10)
+        if pass_bar is None:
+            pass_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
         return Slice(
             dataset=self.name,
             language=language,
             kind=kind,
             path=path,
-            prompt=_find_prompt(holder["prompt"], self.rubrics, (language, spoken)),
+            prompt=prompt,
             rubric=rubric,
-            pass_bar=holder["pass_bar"].whole("pass_bar", 1, 10) or usual_bar,
-            penalty=1.0 if penalty is None else penalty,
+            pass_bar=pass_bar,
+            penalty=penalty,
             by=tuple(normal(name) for name in top.words("by")),
-            yes=own.text("yes").strip(),
-            no=own.text("no").strip(),
-            metrics=thresholds.read_metrics(holder[METRICS_KEY], kind),
+            yes=settings.text("yes").strip(),
+            no=settings.text("no").strip(),
+            metrics=thresholds.read_metrics(settings_of[METRICS_KEY], kind),
             checks=thresholds.read_checks(top, kind),
             cluster=normal(top.text("cluster")),
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
-            floor=_floor(holder["floor"], "floor"),
-            floor_limit=_floor(holder["floor_limit"], "floor_limit"),
-            offline_floor=_floor(holder["offline_floor"], "offline_floor"),
+            floor=_floors(settings_of["floor"], "floor"),
+            floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
+            offline_floor=_floors(settings_of["offline_floor"], "offline_floor"),
         )
 
+    def _rubric_language(self, settings: Settings, language: str) -> str:
+        """Return the language of a slice's rubric: its own, unless the settings name another.
 
-def _floor(holder: Settings, key: str) -> dict[str, float]:
-    floor, known = holder.part(key), metric_rules.floor_ranges()
-    floor.check_keys(known)
-    return {name: floor.number(name, *known[name]) or 0.0 for name in floor.values}
+        A language that the file does not list has a rubric in FALLBACK_LANGUAGE.
+        """
+        usual = FALLBACK_LANGUAGE
+        if language in self.languages.values:
+            usual = language
+        rubric_language = settings.text("rubric_language", usual)
+        if not LANGUAGE.fullmatch(rubric_language):
+            message = f"want a language code such as 'en', got {shown(rubric_language)}"
+            raise settings.problem("rubric_language", message)
+        return rubric_language
+
+
+def _floors(settings: Settings, key: str) -> dict[str, float]:
+    """Return the floors of a judge that stand under a key, by metric. Raises UsageError."""
+    part = settings.part(key)
+    ranges = metric_rules.floor_ranges()
+    part.check_keys(ranges)
+    floors = {}
+    for name in part.values:
+        lowest, highest = ranges[name]
+        floors[name] = part.number(name, lowest, highest) or 0.0
+    return floors
 
 
 def _label_reading(labels: Settings) -> LabelReading:
@@ -259,38 +329,42 @@ def _find_rubric(
     if not name:
         return None
     if _is_path(name):
+        path = settings.path.parent / name
         protocol: Protocol = "rate" if kind.rated else "letter"
-        rubric = rubric_files.load_template(
-            settings.path.parent / name, language, protocol
-        )
+        rubric = rubric_files.load_template(path, language, protocol)
     else:
-        wanted = f"{name}.{language}.yaml"
-        paths = [folder / wanted for folder in (settings.path.parent, rubrics)]
-        path = next((path for path in paths if path.is_file()), None)
-        if path is None:
-            stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
-            own = [
-                stem.removeprefix(f"{name}.")
-                for stem in stems
-                if stem.startswith(f"{name}.")
-            ]
-            there = (
-                f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
-            )
-            what = f"no rubric {name!r} in language {language!r} ({there})"
-            raise settings.problem(
-                "rubric", f"{what}; add {wanted} or set rubric_language"
-            )
+        path = _path_of_rubric(settings, rubrics, name, language)
         rubric = rubric_files.load_rubric(path)
         rubric_files.check_language(rubric, language, f"{path}")
     if kind.by_rubric and (rubric.style == "rated") != kind.rated:
-        what = (
-            f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
+        message = (
+            f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset "
+            "cannot use; name another rubric"
         )
-        raise settings.problem(
-            key="rubric", message=f"{what} cannot use; name another rubric"
-        )
+        raise settings.problem("rubric", message)
     return rubric
+
+
+def _path_of_rubric(
+    settings: Settings, rubrics: Path, name: str, language: str
+) -> Path:
+    """Return a rubric's file, next to the data set's or bundled. Raises UsageError."""
+    file_name = f"{name}.{language}.yaml"
+    for folder in (settings.path.parent, rubrics):
+        path = folder / file_name
+        if path.is_file():
+            return path
+    stems = sorted(path.stem for path in rubrics.glob("*.*.yaml"))
+    prefix = f"{name}."
+    languages = [stem.removeprefix(prefix) for stem in stems if stem.startswith(prefix)]
+    available = f"rubrics: {', '.join(stems)}"
+    if languages:
+        available = f"there is {', '.join(languages)}"
+    message = (
+        f"no rubric {name!r} in language {language!r} ({available}); "
+        f"add {file_name} or set rubric_language"
+    )
+    raise settings.problem("rubric", message)
 
 
 def _adapted(rubric: Rubric | None, holder: Mapping[str, Settings]) -> Rubric | None:
