@@ -5,9 +5,10 @@ asked for. The commands of the rooms are in ``qagate/reports/doors.py``, with al
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol
+
+from qagate.evaluators.doors import load_object
 
 LABELLED_SETS = "qagate.cases.extras.download.public_files:load_labelled_sets"
 
@@ -29,7 +30,5 @@ class PublicLabels(Protocol):
 
 def load_labelled_sets() -> Mapping[str, PublicLabels]:
     """Return the public labelled sets by name."""
-    module, _, name = LABELLED_SETS.partition(":")
-    load: Callable[[], Mapping[str, PublicLabels]]
-    load = getattr(import_module(module), name)
+    load: Callable[[], Mapping[str, PublicLabels]] = load_object(LABELLED_SETS)
     return load()

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
     from qagate.evaluators.runtime.engine import MetricRunner
 
 
-def _load(place: str) -> Any:
-    """Return the object of "module:object". Raises ImportError for a missing library."""
+def load_object(place: str) -> Any:
+    """Return the object of "module:object". Raises ImportError for a missing library.
+
+    The doors of ``cases`` and ``reports`` load by it too.
+    """
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
@@ -60,7 +63,7 @@ class ServiceAdapterMaker(Protocol):
 
 def load_service_adapter() -> ServiceAdapterMaker:
     """Return what makes the adapter of a ``provider: http``."""
-    maker: ServiceAdapterMaker = _load(PROVIDERS["http"])
+    maker: ServiceAdapterMaker = load_object(PROVIDERS["http"])
     return maker
 
 
@@ -85,7 +88,7 @@ class FunctionModelMaker(Protocol):
 
 def load_function_model() -> FunctionModelMaker:
     """Return what makes the model of a ``python:MODULE:FUNCTION``."""
-    maker: FunctionModelMaker = _load(PROVIDERS["python"])
+    maker: FunctionModelMaker = load_object(PROVIDERS["python"])
     return maker
 
 
@@ -110,7 +113,7 @@ class CallRouteFinder(Protocol):
 
 def load_call_route(name: str) -> CallRouteFinder:
     """Return what finds the route with this name."""
-    finder: CallRouteFinder = _load(CALL_ROUTES[name])
+    finder: CallRouteFinder = load_object(CALL_ROUTES[name])
     return finder
 
 
@@ -130,7 +133,7 @@ class LedgerCommand(Protocol):
 
 def load_ledger_command(name: str) -> LedgerCommand:
     """Return the subcommand with this name."""
-    command: LedgerCommand = _load(LEDGER_COMMANDS[name])
+    command: LedgerCommand = load_object(LEDGER_COMMANDS[name])
     return command
 
 
@@ -153,7 +156,7 @@ class LexicalJudgeMaker(Protocol):
 
 def load_lexical_judge() -> LexicalJudgeMaker:
     """Return what makes the judge ``lexical``."""
-    maker: LexicalJudgeMaker = _load(JUDGES["lexical"])
+    maker: LexicalJudgeMaker = load_object(JUDGES["lexical"])
     return maker
 
 
@@ -171,7 +174,7 @@ class PanelMaker(Protocol):
 
 def load_panel() -> PanelMaker:
     """Return what makes a panel."""
-    maker: PanelMaker = _load(JUDGES["panel"])
+    maker: PanelMaker = load_object(JUDGES["panel"])
     return maker
 
 
@@ -184,7 +187,7 @@ class CascadeMaker(Protocol):
 
 def load_cascade() -> CascadeMaker:
     """Return what makes a cascade."""
-    maker: CascadeMaker = _load(JUDGES["cascade"])
+    maker: CascadeMaker = load_object(JUDGES["cascade"])
     return maker
 
 
@@ -199,7 +202,7 @@ class CheckedJudgeMaker(Protocol):
 
 def load_checked_judge() -> CheckedJudgeMaker:
     """Return what makes a judge with checks."""
-    maker: CheckedJudgeMaker = _load(JUDGES["checks"])
+    maker: CheckedJudgeMaker = load_object(JUDGES["checks"])
     return maker
 
 
@@ -222,7 +225,7 @@ class MetricRunnersMaker(Protocol):
 
 def load_metric_runners() -> MetricRunnersMaker:
     """Return what runs deepeval's metrics."""
-    maker: MetricRunnersMaker = _load(METRICS["deepeval"])
+    maker: MetricRunnersMaker = load_object(METRICS["deepeval"])
     return maker
 
 
@@ -235,7 +238,7 @@ class CheckLoader(Protocol):
 
 def load_check_loader() -> CheckLoader:
     """Return what loads a check."""
-    loader: CheckLoader = _load(METRICS["checks"])
+    loader: CheckLoader = load_object(METRICS["checks"])
     return loader
 
 
@@ -260,5 +263,5 @@ class LedgerStores(Protocol):
 
 def load_ledger_stores(scheme: str) -> LedgerStores:
     """Return what opens the ledgers at addresses with this scheme."""
-    stores: LedgerStores = _load(LEDGER_STORES[scheme])
+    stores: LedgerStores = load_object(LEDGER_STORES[scheme])
     return stores

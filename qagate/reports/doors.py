@@ -12,8 +12,9 @@ for the type checker alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from qagate.evaluators.doors import load_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from qagate.reports.plugin.feature import Feature
     from qagate.reports.run.report import GateResult
     from qagate.reports.verdict.assemble import Compared, CountedRun
-
-
-def _load(place: str) -> Any:
-    """Return the object of "module:object"."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 # Command: what ``qagate NAME`` does.
@@ -136,7 +131,7 @@ COMMANDS: Mapping[str, Command] = {
 
 def load_command(name: str) -> CommandFunction:
     """Return what a command does."""
-    function: CommandFunction = _load(COMMANDS[name].place)
+    function: CommandFunction = load_object(COMMANDS[name].place)
     return function
 
 
@@ -150,7 +145,7 @@ RUN_ELSEWHERE: Mapping[str, str] = {
 
 def load_run_elsewhere(option: str) -> CommandFunction:
     """Return what makes a run with this option."""
-    function: CommandFunction = _load(RUN_ELSEWHERE[option])
+    function: CommandFunction = load_object(RUN_ELSEWHERE[option])
     return function
 
 
@@ -188,7 +183,7 @@ FEATURES: Mapping[str, FeatureOption] = {
 
 def load_feature(name: str) -> Feature:
     """Return a new feature."""
-    feature: Feature = _load(FEATURES[name].place)()
+    feature: Feature = load_object(FEATURES[name].place)()
     return feature
 
 
@@ -212,7 +207,7 @@ class GateRule(Protocol):
 
 def load_gate_rule(evidence: str) -> GateRule:
     """Return the rule of gates with this evidence."""
-    rule: GateRule = _load(GATE_RULES[evidence])
+    rule: GateRule = load_object(GATE_RULES[evidence])
     return rule
 
 
@@ -240,5 +235,5 @@ class ForeignReader(Protocol):
 
 def load_foreign_reader(form: str) -> ForeignReader:
     """Return what reads results of this form."""
-    reader: ForeignReader = _load(FOREIGN_RESULTS[form])
+    reader: ForeignReader = load_object(FOREIGN_RESULTS[form])
     return reader

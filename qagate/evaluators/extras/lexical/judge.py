@@ -273,14 +273,22 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
 
 def _clauses(answer: Answer) -> Iterator[_Clause]:
     """Yield the clauses of an answer: a mark of punctuation or a contrast begins the next one."""
-    words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    begins = [i for i, word in enumerate(words)
-              if i == 0 or BREAK.search(gaps[i]) or word in known.words["contrasts"]]  # fmt: skip
-    shared = answer.question_words | answer.gold_words
-    alike = Tolerance(known, names=True).alike
-    heard = {word for word in set(words) if any(alike(one, word) for one in shared)}
-    for start, end in zip(begins, [*begins[1:], len(words)], strict=True):
-        yield _clause(answer, start, end, heard - known.words["idle"])
+    words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
+    starts = []
+    for place, word in enumerate(words):
+        is_parted = place == 0 or BREAK.search(gaps[place])
+        if is_parted or word in tables.words["contrasts"]:
+            starts.append(place)
+    # Words that question or gold have too, in any inflected form, offer nothing new.
+    given_words = answer.question_words | answer.gold_words
+    is_alike = Tolerance(tables, names=True).alike
+    repeated = set()
+    for word in set(words) - tables.words["idle"]:
+        if any(is_alike(given, word) for given in given_words):
+            repeated.add(word)
+    ends = [*starts[1:], len(words)]
+    for start, end in zip(starts, ends, strict=True):
+        yield _clause(answer, start, end, repeated)
 
 
 def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:

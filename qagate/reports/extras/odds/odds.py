@@ -64,19 +64,27 @@ DISCORDANCES = (0.1, 0.2, 0.3)
 
 
 def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str]:
-    """Return which shares of items may differ between runs of one model, and how that is known."""
-    asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    """Return which shares of items may differ between runs of one model, and how that is known.
+
+    A baseline that asked items several times tells: of two of its answers to one item, drawn at
+    random, one passes and the other does not in that share, on average over these items.
+    """
+    repeats: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for record in baseline.records if baseline else ():
-        if (passed := record.passes()) is not None:
-            asked[record.dataset, record.language, record.id].append(passed)
-    again = [results for results in asked.values() if len(results) > 1]
-    if len(again) < MIN_REPEATED:
+        passed = record.passes()
+        if passed is not None:
+            item = record.dataset, record.language, record.id
+            repeats[item].append(passed)
+    shares = []
+    for results in repeats.values():
+        asked = len(results)
+        if asked > 1:
+            passes = results.count(True)
+            pairs = asked * (asked - 1) / 2
+            shares.append(passes * (asked - passes) / pairs)
+    if len(shares) < MIN_REPEATED:
         return DISCORDANCES, "not known (a baseline with --repeats tells)"
-    shares = (
-        2 * sum(one) * (len(one) - sum(one)) / (len(one) * (len(one) - 1))
-        for one in again
-    )
-    return (sum(shares) / len(again),), "as between repeats of the baseline"
+    return (sum(shares) / len(shares),), "as between repeats of the baseline"
 
 
 def known_records(
