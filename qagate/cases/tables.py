@@ -141,11 +141,13 @@ def _csv_reader(text: str, separator: str, *, literal: bool) -> Any:
     newline = "\r"
     if "\n" in text:
         newline = "\n"
-    quoting = csv.QUOTE_MINIMAL
-    if literal:
-        quoting = csv.QUOTE_NONE
     lines = io.StringIO(text, newline=newline)
-    return csv.reader(lines, strict=True, delimiter=separator, quoting=quoting)
+    return csv.reader(
+        lines,
+        strict=True,
+        delimiter=separator,
+        quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
+    )
 
 
 def _read_header(path: Path, reader: Any) -> list[str]:
