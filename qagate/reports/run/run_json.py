@@ -33,7 +33,17 @@ from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
 
 SCHEMA_VERSION = 2
-WRITTEN_APART = ("records", "datasets", "decision", "slices", "provenance", "run")
+WRITTEN_APART = (
+    "records",
+    "labels",
+    "reading",
+    "anchor_reading",
+    "datasets",
+    "decision",
+    "slices",
+    "provenance",
+    "run",
+)
 """The fields of a report that have a form of their own in the file."""
 Data = Mapping[str, Any]
 
@@ -44,7 +54,17 @@ Data = Mapping[str, Any]
 def render(report: Report, records_sha256: str) -> str:
     """Return ``run.json``; ``records_sha256`` is the checksum of ``records.jsonl``, in hex."""
     fields_as_they_are = encode(
-        replace(report, records=(), datasets=(), slices=(), provenance={}, run={})
+        replace(
+            report,
+            records=(),
+            labels=(),
+            reading=None,
+            anchor_reading=None,
+            datasets=(),
+            slices=(),
+            provenance={},
+            run={},
+        )
     )
     for name in WRITTEN_APART:
         del fields_as_they_are[name]
@@ -249,6 +269,9 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     data["run"] = run["run"]
     data["datasets"] = []
     data["records"] = []
+    data["labels"] = []
+    data["reading"] = None
+    data["anchor_reading"] = None
     report: Report = decode_whole(Report, data)
     datasets = load_datasets(decode(list[Data], run["datasets"]))
     report = replace(report, records=found, datasets=datasets)
