@@ -471,7 +471,7 @@ class Answerer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class ReplyOrigin:
     """When a reply came, and which run asked for it."""
 
     at: float | None = None
@@ -502,9 +502,9 @@ class Outcome:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
     """The ledger keys of its replies."""
-    asked: Origin = field(default_factory=Origin)
+    asked: ReplyOrigin = field(default_factory=ReplyOrigin)
     """Where the reply with its answer comes from."""
-    graded: Origin = field(default_factory=Origin)
+    graded: ReplyOrigin = field(default_factory=ReplyOrigin)
     """Where the judge's replies come from."""
     readings: Mapping[str, "Outcome"] = field(default_factory=dict)
     """How the same judge reads further answers to the item, by the name of the reading."""
