@@ -21,6 +21,7 @@ from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_
 from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse
 from qagate.evaluators.runtime.budget import (
     GENAI_PRICES,
@@ -225,7 +226,7 @@ def test_short_verdicts(
     assert longest_reply(spec(), replace(asked, tool=None), seen, batch=True) == 2048
 
 
-def test_what_a_run_spent_counts_in_its_next_process(place: core.LedgerPlace) -> None:
+def test_what_a_run_spent_counts_in_its_next_process(place: LedgerPlace) -> None:
     """Killed after any reply, the next process of the same name has the rest; another has all."""
     reply = core.Reply(input_tokens=1, output_tokens=20)
 
