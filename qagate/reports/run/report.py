@@ -242,6 +242,8 @@ class Report:
     records: tuple[Record, ...]
     labels: tuple[Record, ...] = ()
     """The labelled answers that were judged beside the records, with label and grade."""
+    label_datasets: tuple[Dataset, ...] = ()
+    """The data sets of these labelled answers, as declared."""
     reading: Reading | None = None
     """How this run reads the baseline's answers; None without a baseline."""
     anchor_reading: Reading | None = None

@@ -45,6 +45,7 @@ WRITTEN_APART = (
     "reading",
     "anchor_reading",
     "datasets",
+    "label_datasets",
     "decision",
     "slices",
     "provenance",
@@ -67,6 +68,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
             reading=None,
             anchor_reading=None,
             datasets=(),
+            label_datasets=(),
             slices=(),
             provenance={},
             run={},
@@ -83,6 +85,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
         "slices": [{"name": part.name, **encode(part)} for part in report.slices],
         "gates": [_gate_data(gate) for gate in decision.gates],
         "datasets": dump_datasets(report.datasets),
+        "label_datasets": dump_datasets(report.label_datasets),
         **{name: voucher.data for name, voucher in vouchers.items()},
         READING_OF["baseline"]: _reading_data(report.reading),
         READING_OF["anchor"]: _reading_data(report.anchor_reading),
@@ -229,6 +232,7 @@ def report_from(run: Data, items: Items) -> Report:
     data["provenance"] = run["provenance"]
     data["run"] = run["run"]
     data["datasets"] = []
+    data["label_datasets"] = []
     data["records"] = []
     data["labels"] = []
     data["reading"] = None
@@ -247,6 +251,7 @@ def report_from(run: Data, items: Items) -> Report:
         reading=readings.get("baseline"),
         anchor_reading=readings.get("anchor"),
         datasets=datasets,
+        label_datasets=load_datasets(decode(list[Data], run["label_datasets"])),
     )
     slices_without_summary = by_slice(items.records).keys() - {
         part.name for part in report.slices
