@@ -36,7 +36,7 @@ from qagate.evaluators.runtime.budget import (
     output_limit,
     pricing_of,
 )
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.places import ask

@@ -28,7 +28,7 @@ from qagate.evaluators.runtime.budget import (
     money,
     part_of_cost,
 )
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import Clusters, SessionFacts
