@@ -1,4 +1,4 @@
-"""Intervals for one sample, and the figures with intervals that reports show.
+"""Intervals for one sample, and estimates: figures with their intervals.
 
 All intervals are two-sided at 95 %. None means "cannot be given"; there is never a NaN.
 
@@ -15,6 +15,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+# Reports import the wording of numbers from here, too.
+from qagate.evaluators.number_text import figure as figure  # noqa: PLC0414
+from qagate.evaluators.number_text import number as number  # noqa: PLC0414
+from qagate.evaluators.number_text import span_of as span_of  # noqa: PLC0414
 from qagate.evaluators.statistics.probabilities import student_quantile
 
 if TYPE_CHECKING:
@@ -338,49 +342,3 @@ class Estimate:
 
 
 UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
-
-
-def number(value: float | None, *, small: bool = True) -> str:
-    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
-
-    If ``small``, one below a hundredth has three significant digits.
-    """
-    if value is None or not math.isfinite(value):
-        return "undefined"
-    if not small or not 1e-9 < abs(value) < 0.01:
-        return (
-            f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
-        )
-    text = f"{value:.{_decimals(value)}f}".rstrip("0")
-    _, _, decimals = text.partition(".")
-    if len(decimals) <= 3:
-        return f"{value:.3f}"
-    return text
-
-
-def figure(value: float, *bars: float | None) -> str:
-    """Return a number to three decimals, without zeros at the end.
-
-    Below 0.001 it has three significant digits. It gets more decimals as long as it reads like
-    one of the ``bars`` that it does not equal: 0.8996 at a bar of 0.9 is not "0.9".
-    """
-    other_bars = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
-    decimals = _decimals(value) if 1e-9 < abs(value) < 0.001 else 3
-    text = f"{value:.{decimals}f}"
-    while float(text) in other_bars:
-        decimals += 1
-        text = f"{value:.{decimals}f}"
-    if float(text) == 0:
-        return "0"
-    return text.rstrip("0").rstrip(".")
-
-
-def _decimals(value: float) -> int:
-    """Return how many decimals a number has that is shown to three significant digits."""
-    return 2 - math.floor(math.log10(abs(value)))
-
-
-def span_of(interval: Interval) -> str:
-    """Return an interval in words, for instance ``0.35 to 0.48``."""
-    low, high = interval
-    return f"{figure(low)} to {figure(high)}"
