@@ -282,6 +282,10 @@ class Verdict:
     """The scores that a rating was made of, by part."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """The scores of checks by code, 0 to 1, by metric."""
+    judge_grade: str | None = None
+    """The judge's own grade, where a person's stands."""
+    judge_rating: int | None = None
+    """The judge's own rating, where a person's stands."""
 
     @property
     def label(self) -> str:
@@ -465,6 +469,16 @@ class Answerer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyOrigin:
+    """When a reply came, and which run asked for it."""
+
+    at: float | None = None
+    """Seconds since 1970; of several replies the oldest. None if no model was asked."""
+    run: str = ""
+    """The id of that run; empty if no model was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """How one planned item ended."""
 
@@ -486,6 +500,12 @@ class Outcome:
     unmeasured: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
     """The ledger keys of its replies."""
+    asked: ReplyOrigin = field(default_factory=ReplyOrigin)
+    """Where the reply with its answer comes from."""
+    graded: ReplyOrigin = field(default_factory=ReplyOrigin)
+    """Where the judge's replies come from."""
+    readings: Mapping[str, "Outcome"] = field(default_factory=dict)
+    """How the same judge reads further answers to the item, by the name of the reading."""
 
     @property
     def passed(self) -> bool:

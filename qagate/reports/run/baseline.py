@@ -8,6 +8,7 @@ from pathlib import Path
 from qagate.evaluators.adjudications import Adjudications
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.json_data import inner
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Obstacle, Report, Role, SliceSummary
 from qagate.reports.run.run_json import checked_report, load_run
@@ -26,6 +27,11 @@ class Baseline:
     """People's verdicts on answers of this run, or of the one that is compared with it."""
     plan: AuditPlan = field(default_factory=dict)
     """The pairs that people were to look at, as the first form had them."""
+    reading: Reading | None = None
+    """How the run that is compared with it reads its answers.
+
+    None where nothing is decided: then its own grades are shown.
+    """
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -75,10 +81,10 @@ class Baseline:
 
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
     """Return the run of a report folder or its ``run.json``. Raises UsageError if altered."""
-    run, records = load_run(path)
+    run, items = load_run(path)
     return Baseline(
         path=str(path),
-        report=checked_report(path, run, records),
+        report=checked_report(path, run, items),
         sha256=inner(run, "records")["sha256"],
         role=role,
     )

@@ -241,6 +241,26 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryResult:
+    """Kept grades of one judge in one language and rubric, asked anew to see whether it changed."""
+
+    judge: str
+    """The SPEC of the judge, or of the member of a panel."""
+    language: str
+    """Empty for the answers that pass, which are drawn over all languages."""
+    rubric: str
+    """The rubric's version; empty as ``language``."""
+    asked: int
+    """Grades that were asked anew."""
+    differ: int
+    """Those that came out otherwise; ratings on the other side of the bar."""
+    lacking: int = 0
+    """Canaries that could not be asked."""
+    void: str = ""
+    """Why the kept grades count no more; empty where they stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RulesAudit:
     """How often the model differs from the rules before it, on items that the rules decided."""
 
@@ -366,6 +386,8 @@ class Judging:
     """One for each slice that a panel judged."""
     corrected: tuple[Corrected, ...] = ()
     """One for each graded slice whose judge enough labelled items measure."""
+    canaries: tuple[CanaryResult, ...] = ()
+    """Whether the judge is still the one that gave the kept grades."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,20 @@ class Record(ItemView):
     answer_tokens_in: int | None = None
     answer_tokens_out: int | None = None
     answer_cost: float | None = None
+    golds: tuple[str, ...] = ()
+    """All accepted forms, the main one first."""
+    asked_at: float | None = None
+    """When the reply with the answer came, in seconds since 1970; None if no model was asked."""
+    asked_by: str = ""
+    """The id of the run that asked for it; empty if no model was asked."""
+    graded_at: float | None = None
+    """When the judge's replies came; None if no model was asked."""
+    graded_by: str = ""
+    """The id of the run that asked the judge; empty if no model was asked."""
+    judge_grade: str | None = None
+    """The judge's own grade, where a person's stands."""
+    judge_rating: int | None = None
+    """The judge's own rating, where a person's stands."""
 
     @property
     def is_graded(self) -> bool:
@@ -192,6 +206,13 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         answer_tokens_in=answering.input_tokens or None,
         answer_tokens_out=answer_tokens_out,
         answer_cost=answering.cost if is_counted or answering.cost else None,
+        golds=case.golds,
+        asked_at=outcome.asked.at,
+        asked_by=outcome.asked.run,
+        graded_at=outcome.graded.at,
+        graded_by=outcome.graded.run,
+        judge_grade=verdict.judge_grade,
+        judge_rating=verdict.judge_rating,
     )
     return safe(record)
 

@@ -23,6 +23,7 @@ from qagate.reports.run.evidence import (
     LanguageGap,
     TrendPoint,
 )
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -239,6 +240,14 @@ class Report:
     datasets: tuple[Dataset, ...] = ()
     """As declared, so that gates can be decided again."""
     records: tuple[Record, ...]
+    labels: tuple[Record, ...] = ()
+    """The labelled answers that were judged beside the records, with label and grade."""
+    label_datasets: tuple[Dataset, ...] = ()
+    """The data sets of these labelled answers, as declared."""
+    reading: Reading | None = None
+    """How this run reads the baseline's answers; None without a baseline."""
+    anchor_reading: Reading | None = None
+    """How this run reads the anchor's answers; None without an anchor."""
     provenance: Mapping[str, object]
     """Every version, hash and parameter."""
     run: Mapping[str, object]
