@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -20,6 +21,7 @@ from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_
 from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models.spec import BatchLimits, Prices, Spec, parse
 from qagate.evaluators.runtime.budget import (
     GENAI_PRICES,
@@ -54,15 +56,17 @@ def spec(**parameters: object) -> Spec:
     )
 
 
+def priced_at(input_price: float, output_price: float) -> Pricing:
+    """Return what tokens cost, in USD per million."""
+    prices = Prices(input=input_price, output=output_price)
+    return Pricing(tiers=(PriceTier(above=0, prices=prices),), source="t")
+
+
 def budget(
     limit: float, one: Spec, input_price: float = 0.0, output_price: float = 1e6
 ) -> Budget:
     """Return a budget over one model; the default price is 1 USD an output token."""
-    prices = Prices(input=input_price, output=output_price)
-    return Budget(
-        limit,
-        {"m": (one, Pricing(tiers=(PriceTier(above=0, prices=prices),), source="t"))},
-    )
+    return Budget(limit, {"m": (one, priced_at(input_price, output_price))})
 
 
 def request(text: str = "q", **parameters: object) -> core.Request:
@@ -222,7 +226,7 @@ def test_short_verdicts(
     assert longest_reply(spec(), replace(asked, tool=None), seen, batch=True) == 2048
 
 
-def test_what_a_run_spent_counts_in_its_next_process(place: core.LedgerPlace) -> None:
+def test_what_a_run_spent_counts_in_its_next_process(place: LedgerPlace) -> None:
     """Killed after any reply, the next process of the same name has the rest; another has all."""
     reply = core.Reply(input_tokens=1, output_tokens=20)
 
@@ -253,6 +257,30 @@ def test_what_a_run_spent_counts_in_its_next_process(place: core.LedgerPlace) ->
     assert [bought(200, "a", 2), bought(200, "a", 2)] == [2, 2]
     assert bought(200, "a", 99) <= 3
     assert bought(60, "b", 99) == 2
+
+
+def test_a_free_call_does_not_stay_in_flight(tmp_path: Path) -> None:
+    """Of calls in flight, a run that is killed has spent as much as its dearest replies cost."""
+    reply = core.Reply(input_tokens=1, output_tokens=4)
+    free_model = cast("core.Model", SimpleNamespace(spec="free"))
+    models = {
+        "m": (spec(max_tokens=20), priced_at(0, 1e6)),
+        "free": (spec(), priced_at(0, 0)),
+    }
+
+    async def run(ledger: Ledger) -> str:
+        purse = Budget(100, models)
+        purse.join(ledger, "a")
+        purse.settle(await purse.reserve(MODEL, request()), "m", reply)
+        for _ in range(3):
+            reserved = await purse.reserve(free_model, request())
+            purse.settle(reserved, "free", reply)
+        await purse.reserve(MODEL, request())
+        return some(ledger.account)().text
+
+    with Ledger(tmp_path / "ledger.sqlite3") as ledger:
+        # 4 USD are spent, and the one call in flight may cost as much as the one before.
+        assert asyncio.run(run(ledger)) == "8.0"
 
 
 DAY = date(2026, 1, 15)
@@ -432,9 +460,7 @@ def test_what_is_kept_is_free_and_followed() -> None:
 def test_calls_add_up() -> None:
     """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
     spec: Spec = parse("openai:m", {})
-    tariff = Pricing(
-        tiers=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t"
-    )
+    tariff = priced_at(0, 1e4)
     (call, _) = ahead(choice("m"))
     kept = Call(spec="m", request=call.request, kept=True)
     total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())

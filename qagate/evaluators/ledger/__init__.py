@@ -3,9 +3,9 @@
 A reply has one row, found by the hash of its whole request. The row never changes: the first
 reply is kept. Values are JSON text with a checksum; nothing is unpickled or evaluated.
 
-``reply_store`` is what calls use. ``rows`` seals and signs what is stored, ``store`` says
-what a database has to do, and ``sqlite`` is the one in a file. ``upkeep`` counts rows,
-carries them elsewhere and removes them.
+``place`` reads where a ledger is, and ``reply_store`` is what calls use. ``rows`` seals and
+signs what is stored, ``store`` says what a database has to do, and ``sqlite`` is the one in
+a file. ``upkeep`` counts rows, carries them elsewhere and removes them.
 """
 
 from qagate.evaluators.ledger.reply_store import Ledger

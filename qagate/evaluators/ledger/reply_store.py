@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.core import Reply
 from qagate.evaluators.kept_requests import (
     REQUEST,
     TEXT,
@@ -24,6 +24,7 @@ from qagate.evaluators.kept_requests import (
     texts_named,
 )
 from qagate.evaluators.ledger import rows
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
 from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store

@@ -338,7 +338,8 @@ class Budget:
                 raise StoppedError(BUDGET, self.refusal)
             if fits and (urgent or not self._urgent):
                 self._held += most
-                self._in_flight += 1
+                if most > 0.0:
+                    self._in_flight += 1
                 return most
             settled = asyncio.get_running_loop().create_future()
             if urgent:

@@ -41,6 +41,7 @@ from qagate.evaluators.kept_requests import (
     request_key,
 )
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
@@ -98,7 +99,7 @@ class RetryPolicy:
 class CallSettings:
     """How models are asked: the ledger that keeps every call, and what is allowed at most."""
 
-    ledger: core.LedgerPlace = Path(".qa/ledger.sqlite3")
+    ledger: LedgerPlace = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     """Calls in flight."""
     rpm: int | None = None

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from qagate.evaluators import doors
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger import LedgerError, upkeep
+from qagate.evaluators.ledger.place import read_place
 from qagate.evaluators.ledger.rows import StoreError
 from qagate.evaluators.ledger.sqlite import exists, open_store
 from qagate.evaluators.models.catalogue import load_catalogue

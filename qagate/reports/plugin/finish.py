@@ -170,6 +170,8 @@ def _facts(
         run=about_run,
         complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
+        labels=run.calibrator.records(run.host.arrivals.outcomes),
+        label_datasets=run.calibrator.datasets,
     )
 
 

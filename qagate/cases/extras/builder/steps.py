@@ -24,12 +24,12 @@ from qagate.cases.extras.builder.work_folder import (
 from qagate.evaluators.core import (
     Ask,
     CallError,
-    LedgerPlace,
     Model,
     RefusedError,
     Usage,
     UsageError,
 )
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import read_key_names, require_key
