@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 # Reports import the wording of numbers from here, too.
@@ -32,6 +34,9 @@ Interval = tuple[float, float]
 
 Z95 = 1.959963984540054
 """The 97.5 % point of the normal distribution."""
+
+TAIL = 0.025
+"""The error of each end of a 95 % interval."""
 
 SEED = 20240913
 """Of every bootstrap: the same data always give the same interval."""
@@ -64,6 +69,14 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
     return low, high
 
 
+@cache
+def normal_quantile(tail: float) -> float:
+    """Return the point of the normal distribution above which a share of ``tail`` lies."""
+    if tail == TAIL:
+        return Z95
+    return NormalDist().inv_cdf(1 - tail)
+
+
 def unseen_share(n: float) -> float:
     """Return the largest share of a population that ``n`` items may miss, 0 to 1.
 
@@ -72,19 +85,21 @@ def unseen_share(n: float) -> float:
     return Z95**2 / (n + Z95**2)
 
 
-def quantile(clusters: float, trials: float) -> float:
-    """Return the 97.5 % point for an interval over ``trials`` in ``clusters``.
+def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
+    """Return the point for an interval over ``trials`` in ``clusters``, with this ``tail``.
 
     It is the normal distribution's if each trial is its own cluster. Otherwise the number of
     independent trials is estimated, and it is Student's with ``clusters`` - 1 degrees of freedom;
     Bell and McCaffrey (2002), Survey Methodology 28:169, compare such choices.
     """
     if trials <= clusters:
-        return Z95
-    return student_quantile(max(1.0, clusters - 1))
+        return normal_quantile(tail)
+    return student_quantile(max(1.0, clusters - 1), tail)
 
 
-def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
+def clustered_rate(
+    hits: Array, sizes: Array, items: Array, tail: float = TAIL
+) -> Interval | None:
     """Return Wilson's interval of a rate over clusters of dependent trials.
 
     ``items[i]`` clusters have ``hits[i]`` successes in ``sizes[i]`` trials. The sample counts as
@@ -96,10 +111,10 @@ def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
         return None
     rate = float((items * hits).sum()) / trials
     size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    z = Z95
+    z = normal_quantile(tail)
     if 0 < rate < 1:  # without variation the size is no estimate: one trial a cluster
         clusters = float(items[sizes > 0].sum())
-        z = quantile(clusters, trials)
+        z = quantile(clusters, trials, tail)
     return wilson(rate * size, size, z)
 
 
