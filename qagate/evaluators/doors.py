@@ -18,15 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from qagate.evaluators.core import (
-        Case,
-        Judge,
-        Model,
-        PostgresUrl,
-        Reply,
-        Request,
-        Verdict,
-    )
+    from qagate.evaluators.core import Case, Judge, Model, Reply, Request, Verdict
+    from qagate.evaluators.ledger.place import PostgresUrl
     from qagate.evaluators.ledger.store import Store
     from qagate.evaluators.metric_specs import CheckSpec, MetricSpec
     from qagate.evaluators.models.adapter import ProviderAdapter

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qagate.command import main
-from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.core import Reply
 from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
 from qagate.evaluators.ledger.kept import ANY, NEVER, Kept
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter
 from tests.support.places import ask, change

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qagate.command import main
-from qagate.evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
+from qagate.evaluators.core import Reply, ToolCall, UsageError
 from qagate.evaluators.extras.postgres import postgres
 from qagate.evaluators.ledger import (
     KeptReply,
@@ -24,6 +24,7 @@ from qagate.evaluators.ledger import (
     reply_store,
     sqlite,
 )
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import VARIABLE
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of

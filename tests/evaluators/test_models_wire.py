@@ -484,10 +484,18 @@ def test_headers_that_say_when_a_limit_ends(
     )
 
 
+MANY_DIGITS = "9" * 400
+"""More than a float can hold."""
+
+
+@pytest.mark.parametrize("unit", ["", "ms", "s", "m", "h"])
+def test_a_wait_beyond_a_float_is_none(unit: str) -> None:
+    assert retry_after({"retry-after": f"{MANY_DIGITS}{unit}"}) is None
+
+
 @given(st.text(max_size=30))
 def test_no_header_breaks_its_reading(value: str) -> None:
     """All that a server writes there is a bounded pause, or none."""
-    assert retry_after({"retry-after": "9" * 400}) is None
     for name in (REQUESTS, ANTHROPIC):
         seconds = reset_after({name: value})
         assert seconds is None or 0 <= seconds <= MAX_RESET_SECONDS

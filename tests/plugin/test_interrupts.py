@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from qagate.evaluators.core import PostgresUrl
 from qagate.evaluators.extras.postgres import postgres
+from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.reports.plugin.first_seconds import LINE, WORKER
 from tests.support.killing import Victim, alive, chain, until
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

@@ -82,6 +82,10 @@ def test_wrong_words_are_one_line_and_exit_4(
     assert (found.err.count("\n"), found.out) == (1, "")
 
 
+NEEDED = ("run.json", "records.jsonl", "labels.jsonl", "readings.jsonl")
+"""The files from which all others can be written again."""
+
+
 def test_render_writes_the_same_bytes(
     old: Path, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -92,7 +96,7 @@ def test_render_writes_the_same_bytes(
         path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()
     }
     for path in old.glob("*"):
-        if path.name not in ("run.json", "records.jsonl"):
+        if path.name not in NEEDED:
             path.unlink()
     capsys.readouterr()
     assert main(["render", str(old), "--format", "md, junit"]) == 0
@@ -100,8 +104,7 @@ def test_render_writes_the_same_bytes(
     assert shown == ["summary.md", "gates.xml"]
     assert {path.name for path in old.iterdir()} == {
         *shown,
-        "run.json",
-        "records.jsonl",
+        *NEEDED,
     }
 
 
@@ -397,6 +400,8 @@ def test_a_promoted_run_is_small_and_as_the_whole(
     )
     small, whole = (project.path / BASELINES / name for name in ("small", "whole"))
     assert sorted(path.name for path in small.iterdir()) == [
+        "labels.jsonl.gz",
+        "readings.jsonl.gz",
         "records.jsonl.gz",
         "run.json",
     ]

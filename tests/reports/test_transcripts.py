@@ -10,17 +10,10 @@ from typing import Any
 import pytest
 
 from qagate.command import main
-from qagate.evaluators.core import (
-    LedgerPlace,
-    Message,
-    PostgresUrl,
-    Reply,
-    Request,
-    ToolCall,
-    UsageError,
-)
+from qagate.evaluators.core import Message, Reply, Request, ToolCall, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT, documents_of, request_key
 from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import VARIABLE
 from qagate.reports.render import html, words
 from qagate.reports.render.html import sent_block, shower

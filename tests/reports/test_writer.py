@@ -23,6 +23,7 @@ from qagate.evaluators.core import QAError, UsageError
 from qagate.reports.extras.notebook.notebook import Run
 from qagate.reports.render.writer import WriteError, append_summary, write
 from qagate.reports.run import run_json
+from qagate.reports.run.item_files import lines_of
 from qagate.reports.run.json_data import dump
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts
@@ -45,7 +46,8 @@ from tests.support.samples import (
 )
 
 NAMES = {
-    "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml", "run.json",
+    "records.jsonl", "labels.jsonl", "readings.jsonl",
+    "results.csv", "report.html", "summary.md", "gates.xml", "run.json",
     "simpleqa-en-graded.csv",
 }  # fmt: skip
 
@@ -308,7 +310,7 @@ def test_run_json_says_what_the_run_came_to() -> None:
         2,
     )
     block = strict(rendered(made)["run.json"])["records"]
-    raw = "".join(run_json.records(made)).encode()
+    raw = "".join(lines_of(made, "records")).encode()
     assert block == {
         "file": "records.jsonl",
         "count": len(made.records),
@@ -353,9 +355,9 @@ def test_only_the_run_block_tells_two_runs_apart() -> None:
     one, two = (strict(rendered(each)["run.json"]) for each in (first, second))
     assert one.pop("run") != two.pop("run")
     assert json.dumps(one) == json.dumps(two)
-    assert list(run_json.records(first)) == list(run_json.records(second))
+    assert list(lines_of(first, "records")) == list(lines_of(second, "records"))
     items = (record(10), record(2, repeat=2), record(2), record(1, language="bg"))
-    lines = [strict(line) for line in run_json.records(report(items))]
+    lines = [strict(line) for line in lines_of(report(items), "records")]
     assert [(line["language"], line["row"], line["repeat"]) for line in lines] == [
         ("bg", 1, 1), ("en", 2, 1), ("en", 2, 2), ("en", 10, 1),
     ]  # fmt: skip

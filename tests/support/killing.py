@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.place import read_place
 from qagate.evaluators.ledger.sqlite import open_store
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.projects import new_project

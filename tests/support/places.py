@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.core import LedgerPlace, PostgresUrl
+from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 
 PAGE = 4096  # bytes
 

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.core import Reply
 from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from qagate.evaluators.text import digest
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from qagate.evaluators.core import LedgerPlace, Reply
+from qagate.evaluators.core import Reply
 from qagate.evaluators.kept_requests import (
     REQUEST,
     TEXT,
@@ -29,6 +29,7 @@ from qagate.evaluators.kept_requests import (
 )
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.kept import ANY, Kept
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import (
     KeptReply,
     LedgerError,

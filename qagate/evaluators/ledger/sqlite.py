@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Literal
 
 from qagate.evaluators import doors
-from qagate.evaluators.core import LedgerPlace, PostgresUrl, UsageError
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import (
     SCHEMA,
     VARIABLE,

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from qagate.evaluators.core import LedgerPlace, PostgresUrl, Price, Usage, UsageError
+from qagate.evaluators.core import Price, Usage, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT
 from qagate.evaluators.ledger import rows
+from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import RowId, Sql, StoredDocument, StoredRow
 from qagate.evaluators.ledger.sqlite import is_foreign
 from qagate.evaluators.ledger.store import Store

@@ -86,10 +86,12 @@ def _spec(top: Settings, name: str) -> Spec:
     base_url = entry.text("base_url") or None
     try:
         model_name = spec.check_name(entry.text("model"), name)
+    except UsageError as error:
+        raise entry.problem("model", str(error)) from None
+    try:
         model = spec.build(provider, model_name, base_url, name)
     except UsageError as error:
-        wrong_key = "base_url" if base_url else "model"
-        raise entry.problem(wrong_key, str(error)) from None
+        raise entry.problem("base_url", str(error)) from None
     model = _with_optional_keys(entry, model)
     _check_keys_stay_at_provider(entry, model)
     return model

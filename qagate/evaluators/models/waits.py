@@ -87,12 +87,15 @@ def _duration(text: str) -> float | None:
     if duration is None or not text:  # every unit may be left out: "" matches
         return None
     hours, minutes, seconds, milliseconds = duration.groups(default="0")
-    return (
+    total = (
         float(hours) * 3600
         + float(minutes) * 60
         + float(seconds)
         + float(milliseconds) / 1000
     )
+    if math.isinf(total):
+        return None  # it has more digits than a float can hold
+    return total
 
 
 def _until_moment(text: str, headers: Mapping[str, str]) -> float | None:

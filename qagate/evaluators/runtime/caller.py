@@ -44,6 +44,7 @@ from qagate.evaluators.kept_requests import (
 )
 from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
 from qagate.evaluators.ledger.kept import ANY, Kept
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
@@ -54,6 +55,10 @@ T = TypeVar("T")
 
 DEADLINE = "deadline"
 """The kind of a StoppedError for a run whose time is used up."""
+
+BATCH = "batch"
+"""The kind of a StoppedError for an item whose calls are still with a provider, and of the
+ledger's documents about them."""
 
 DEADLINE_GRACE_SECONDS = 1.5
 """So long may a call in flight go on after the run's time is used up."""
@@ -103,7 +108,7 @@ class RetryPolicy:
 class CallSettings:
     """How models are asked: the ledger that keeps every call, and what is allowed at most."""
 
-    ledger: core.LedgerPlace = Path(".qa/ledger.sqlite3")
+    ledger: LedgerPlace = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     """Calls in flight."""
     rpm: int | None = None

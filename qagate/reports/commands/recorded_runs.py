@@ -149,7 +149,7 @@ def promote(argv: Sequence[str]) -> int:
     parser.add_argument("--anyway", action="store_true", help=text)
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)
-    run, records = load_run(options.run)
+    run, items_of_run = load_run(options.run)
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
         raise UsageError(
@@ -166,7 +166,7 @@ def promote(argv: Sequence[str]) -> int:
     except OSError as error:
         size = sum(file.stat().st_size for file in source.glob("*"))
         raise WriteError(to, size, error) from None
-    items = plural(len(records), "item")
+    items = plural(len(items_of_run.records), "item")
     say(sys.stdout, f"{to}: {verdict}, {items}; --baseline={options.name}")
     return 0
 
@@ -215,8 +215,8 @@ def show(argv: Sequence[str]) -> int:
     )
     parser.add_last_run()
     options = parser.parse_args(argv)
-    _, records = load_run(options.run)
-    record = _named_record(options.item, records)
+    _, items = load_run(options.run)
+    record = _named_record(options.item, items.records)
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
     for heading, text in _texts_of(record):
         lines += _block(heading, text)

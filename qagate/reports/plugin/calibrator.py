@@ -25,6 +25,7 @@ from qagate.reports.judge.measured import (
 )
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.run.evidence import Calibration
+from qagate.reports.run.record import Record, make_record
 
 
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
@@ -145,6 +146,35 @@ class Calibrator:
                 calibration = unmeasured(labels, CALIBRATION_OFF)
             calibrations.append(calibration)
         return tuple(calibrations)
+
+    def records(self, outcomes: Mapping[str, Outcome]) -> tuple[Record, ...]:
+        """Return the labelled items of this session that were judged, each with its grade."""
+        records = []
+        for labels in self._selected:
+            for item in labels.items:
+                outcome = outcomes.get(item.key)
+                if self.is_on and outcome is not None:
+                    records.append(make_record(item, outcome))
+        return tuple(records)
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """The labelled data sets of this session, with the languages that measure its judge."""
+        languages: dict[str, set[str]] = {}
+        datasets: dict[str, Dataset] = {}
+        for labels in self._selected:
+            name = labels.dataset.name
+            datasets[name] = labels.dataset
+            languages.setdefault(name, set()).add(labels.language)
+        narrowed = []
+        for name, dataset in datasets.items():
+            slices = {
+                language: slice_
+                for language, slice_ in dataset.slices.items()
+                if language in languages[name]
+            }
+            narrowed.append(replace(dataset, slices=slices))
+        return tuple(narrowed)
 
     def distrusted(self) -> Iterator[str]:
         """Yield the slices whose gates stay open because nothing can measure their judge."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Outcome, QAError
 from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.runtime.budget import BATCH, part_of_cost
+from qagate.evaluators.number_text import part_of_cost
+from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.metrics.summary import extra_notes
@@ -170,6 +171,8 @@ def _facts(
         run=about_run,
         complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
+        labels=run.calibrator.records(run.host.arrivals.outcomes),
+        label_datasets=run.calibrator.datasets,
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from qagate.cases.dataset import Selection, Shards, parse_shard
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
+from qagate.evaluators.core import RECORDED, UsageError
+from qagate.evaluators.ledger.place import LedgerPlace, read_place
 from qagate.evaluators.models.keys import read_key_names
 from qagate.evaluators.reading import project_settings
 from qagate.reports.doors import FEATURES

@@ -25,12 +25,15 @@ from qagate.evaluators.output import (
 from qagate.evaluators.statistics.intervals import number
 from qagate.reports.render import html, markdown, words
 from qagate.reports.run import clean, report_folder, run_json
+from qagate.reports.run.item_files import FILES, Voucher, lines_of
 from qagate.reports.run.json_data import dump, ordered
 from qagate.reports.run.record import COLUMNS, Record, in_order
 from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.report_folder import (
     GATES,
+    LABELS,
     PAGE,
+    READINGS,
     RECORDS,
     RUN_FILE,
     SUMMARY,
@@ -44,7 +47,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "md": (SUMMARY,),
     "junit": (GATES,),
     "csv": (RESULTS,),
-    "json": (RECORDS, TRANSCRIPTS, RUN_FILE),
+    "json": (RECORDS, LABELS, READINGS, TRANSCRIPTS, RUN_FILE),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
@@ -68,14 +71,10 @@ class Files:
     def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
         wanted = frozenset(name for word in self.formats for name in FORMATS[word])
-        vouched = hashlib.sha256()
-
-        def digested(piece: str) -> str:
-            vouched.update(piece.encode())
-            return piece
-
-        if RECORDS in wanted:
-            yield RECORDS, map(digested, run_json.records(report))
+        vouchers = {name: Voucher(file=file) for name, file in FILES.items()}
+        for name, voucher in vouchers.items():
+            if voucher.file in wanted:
+                yield voucher.file, map(voucher.seen, lines_of(report, name))
         if RESULTS in wanted:
             yield RESULTS, results(report)
         if PAGE in wanted:
@@ -87,13 +86,13 @@ class Files:
         ):
             own = packed(self.transcripts(keys))
             yield TRANSCRIPTS, self.packer.pieces(own) if self.packer else own
-        for name, render in ((SUMMARY, markdown.render), (GATES, junit)):
-            if name in wanted:
-                yield name, (render(report),)
+        for file, render in ((SUMMARY, markdown.render), (GATES, junit)):
+            if file in wanted:
+                yield file, (render(report),)
         if RESULTS in wanted:
-            yield from ((name, (text,)) for name, text in graded(report).items())
+            yield from ((file, (text,)) for file, text in graded(report).items())
         if RUN_FILE in wanted:
-            yield RUN_FILE, (run_json.render(report, vouched.hexdigest()),)
+            yield RUN_FILE, (run_json.render(report, vouchers),)
 
 
 class WriteError(UnwrittenError):

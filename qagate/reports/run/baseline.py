@@ -81,10 +81,10 @@ class Baseline:
 
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
     """Return the run of a report folder or its ``run.json``. Raises UsageError if altered."""
-    run, records = load_run(path)
+    run, items = load_run(path)
     return Baseline(
         path=str(path),
-        report=checked_report(path, run, records),
+        report=checked_report(path, run, items),
         sha256=inner(run, "records")["sha256"],
         role=role,
     )

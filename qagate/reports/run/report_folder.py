@@ -24,11 +24,24 @@ from qagate.evaluators.reading import parse_json, read_text
 RUN_FILE = "run.json"
 """Written last: it vouches for the records."""
 RECORDS = "records.jsonl"
-PACKED = "records.jsonl.gz"
-"""The records of a promoted run; ``run.json`` vouches for what is in it."""
+LABELS = "labels.jsonl"
+READINGS = "readings.jsonl"
+PACKED = {name: f"{name}.gz" for name in (RECORDS, LABELS, READINGS)}
+"""The names of these files in a promoted run; ``run.json`` vouches for what is in them."""
+JUDGE_REPLIES = "grades.jsonl.gz"
+"""The judge's replies behind all grades: a later run pays for none of them twice."""
 TRANSCRIPTS = "transcripts.jsonl.gz"
 PAGE, SUMMARY, GATES = "report.html", "summary.md", "gates.xml"
-OTHERS = (RECORDS, PACKED, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
+OTHERS = (
+    *PACKED,
+    *PACKED.values(),
+    JUDGE_REPLIES,
+    "results.csv",
+    PAGE,
+    TRANSCRIPTS,
+    SUMMARY,
+    GATES,
+)
 """The files of a report beside ``run.json``."""
 GRADED_HEADER = ("Question number", "Classification")
 GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
@@ -236,12 +249,13 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
         path.unlink(missing_ok=True)
     files = report_files(folder)
     if packed:
-        if folder / RECORDS in files:
-            records = (folder / RECORDS).read_bytes()
-            write_whole(to / PACKED, [gzip.compress(records, mtime=0)])
-            files = []
-        else:
-            files = [path for path in files if path.name == PACKED]
+        for name, packed_name in PACKED.items():
+            if folder / name in files:
+                content = (folder / name).read_bytes()
+                write_whole(to / packed_name, [gzip.compress(content, mtime=0)])
+                files.remove(folder / name)
+        kept_names = {*PACKED.values(), JUDGE_REPLIES}
+        files = [path for path in files if path.name in kept_names]
     for path in (*files, folder / RUN_FILE):
         _keep_file(path, to / path.name)
 

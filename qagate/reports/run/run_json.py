@@ -1,44 +1,51 @@
-"""``run.json`` and ``records.jsonl``: strict JSON, exact text, the same bytes for the same run.
+"""``run.json``: strict JSON, exact text, the same bytes for the same run.
 
 ``run.json`` has the fields of a ``Report`` by their names. What is named or placed
-differently in the file is written and read in this module alone: records are a file of their
-own, gates stand at the top level and say their bar, and data sets come without items and
-texts. ``run.json`` vouches for the records by their checksum.
+differently in the file is written and read in this module alone: gates stand at the top level
+and say their bar, and data sets come without items and texts. Items are in files of their own
+(``item_files.py``), for which ``run.json`` vouches by their checksums.
 
 A file is read only as it was written: every field must be there, and none may be unknown.
 """
 
-import gzip
-import hashlib
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.evaluators.core import GRADES, UsageError
-from qagate.evaluators.reading import MAX_BYTES, parse_json, read_text
+from qagate.evaluators.reading import parse_json, read_text
 from qagate.reports.run.clean import masked
+from qagate.reports.run.item_files import (
+    ROLES,
+    ItemFileName,
+    Items,
+    Voucher,
+    load_items,
+)
 from qagate.reports.run.json_data import (
     decode,
     decode_whole,
     dump,
     encode,
-    inner,
     ordered,
 )
-from qagate.reports.run.record import Record, by_slice, in_order, safe
-from qagate.reports.run.report import GateResult, Report
-from qagate.reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
+from qagate.reports.run.readings import Reading
+from qagate.reports.run.record import by_slice
+from qagate.reports.run.report import GateResult, Report, Role
+from qagate.reports.run.report_folder import NO_VERDICT, RUN_FILE
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+READING_OF: Mapping[Role, str] = {"baseline": "reading", "anchor": "anchor_reading"}
+"""The field of a report with its reading of an earlier run, by the role of that run."""
 WRITTEN_APART = (
     "records",
     "labels",
     "reading",
     "anchor_reading",
     "datasets",
+    "label_datasets",
     "decision",
     "slices",
     "provenance",
@@ -51,8 +58,8 @@ Data = Mapping[str, Any]
 # Writing
 
 
-def render(report: Report, records_sha256: str) -> str:
-    """Return ``run.json``; ``records_sha256`` is the checksum of ``records.jsonl``, in hex."""
+def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
+    """Return ``run.json``, which vouches for these files of items."""
     fields_as_they_are = encode(
         replace(
             report,
@@ -61,6 +68,7 @@ def render(report: Report, records_sha256: str) -> str:
             reading=None,
             anchor_reading=None,
             datasets=(),
+            label_datasets=(),
             slices=(),
             provenance={},
             run={},
@@ -77,15 +85,21 @@ def render(report: Report, records_sha256: str) -> str:
         "slices": [{"name": part.name, **encode(part)} for part in report.slices],
         "gates": [_gate_data(gate) for gate in decision.gates],
         "datasets": dump_datasets(report.datasets),
-        "records": {
-            "file": RECORDS,
-            "count": len(report.records),
-            "sha256": records_sha256,
-        },
+        "label_datasets": dump_datasets(report.label_datasets),
+        **{name: voucher.data for name, voucher in vouchers.items()},
+        READING_OF["baseline"]: _reading_data(report.reading),
+        READING_OF["anchor"]: _reading_data(report.anchor_reading),
         "provenance": ordered(report.provenance),
         "run": ordered(report.run),
     }
     return dump(data, indent=1) + "\n"
+
+
+def _reading_data(reading: Reading | None) -> dict[str, object] | None:
+    """Return what ``run.json`` says of a reading; its records are in a file of their own."""
+    if reading is None:
+        return None
+    return {"lacking": dict(reading.lacking)}
 
 
 def _gate_data(gate: GateResult) -> dict[str, object]:
@@ -93,12 +107,6 @@ def _gate_data(gate: GateResult) -> dict[str, object]:
     values = encode(gate)
     threshold = values.pop("threshold")
     return {"slice": gate.slice, **threshold, "bar": gate.bar, **values}
-
-
-def records(report: Report) -> Iterator[str]:
-    """Return the lines of ``records.jsonl``, one a record: by dataset, language, row, repeat."""
-    for record in in_order(report.records):
-        yield dump({**encode(record), "metadata": ordered(record.metadata)}) + "\n"
 
 
 def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
@@ -139,8 +147,10 @@ def _slice_data(slice_: Slice) -> dict[str, object]:
         "order": slice_.order,
         "file": slice_.path.name,
         "rules": encode(slice_.thresholds),
-        "metrics": [metric.name for metric in slice_.metrics],
-        "checks": [check.name for check in slice_.checks],
+        "metrics": encode(slice_.metrics),
+        "checks": encode(slice_.checks),
+        "yes": slice_.yes,
+        "no": slice_.no,
         "rubric": rubric.version if rubric else "",
         "protocol": rubric.protocol if rubric else None,
         "scores": rubric.scores if rubric else {},
@@ -154,30 +164,11 @@ def _slice_data(slice_: Slice) -> dict[str, object]:
 # Reading
 
 
-def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
-    """Return ``run.json`` and its records, by folder or file. Raises UsageError if they differ."""
+def load_run(path: Path) -> tuple[dict[str, object], Items]:
+    """Return ``run.json`` and its items, by folder or file. Raises UsageError if they differ."""
     source = path / RUN_FILE if path.is_dir() else path
     run = _checked_run(source)
-    expected = inner(run, "records").get("sha256")
-    if not isinstance(expected, str):
-        raise UsageError(
-            f"{source}: 'records.sha256' is {expected!r}, not a checksum; write the report again"
-        )
-    file = source.parent / RECORDS
-    if not file.exists() and (source.parent / PACKED).exists():
-        file = source.parent / PACKED
-    content = _records_content(file, source)
-    actual = hashlib.sha256(content).hexdigest()
-    if actual != expected:
-        raise UsageError(
-            f"{file}: altered since {source.name} was written (SHA-256 {actual[:12]}…, expected "
-            f"{expected[:12]}…); restore both files from the same run"
-        )
-    found = []
-    for row, line in enumerate(content.decode("utf-8", "replace").split("\n"), start=1):
-        if line:
-            found.append(_record(file, row, line))
-    return run, tuple(found)
+    return run, load_items(source, run)
 
 
 def load_report(path: Path, *, items: bool = True) -> Report:
@@ -186,15 +177,15 @@ def load_report(path: Path, *, items: bool = True) -> Report:
     Without ``items`` no records are read: the figures of a folder's report.
     """
     if items:
-        run, found = load_run(path)
-        return checked_report(path, run, found)
-    return checked_report(path, _checked_run(path / RUN_FILE), ())
+        run, items_of_run = load_run(path)
+        return checked_report(path, run, items_of_run)
+    return checked_report(path, _checked_run(path / RUN_FILE), Items())
 
 
-def checked_report(path: Path, run: Data, found: tuple[Record, ...]) -> Report:
+def checked_report(path: Path, run: Data, items: Items) -> Report:
     """Return the report behind ``run.json``. Raises UsageError if that was altered."""
     try:
-        return report_from(run, found)
+        return report_from(run, items)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         reason = str(error).replace("`$.", "`")
         raise UsageError(
@@ -223,34 +214,7 @@ def _checked_run(source: Path) -> dict[str, object]:
     return masked(run)
 
 
-def _records_content(file: Path, source: Path) -> bytes:
-    """Return the records that belong to ``run.json``, the ``source``. Raises UsageError."""
-    is_packed = file.name == PACKED
-    try:
-        with gzip.open(file) if is_packed else file.open("rb") as opened:
-            return opened.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", "") or error
-        what_failed = "unpacked" if is_packed else "read"
-        raise UsageError(
-            f"{file}: cannot be {what_failed} ({reason}); "
-            f"{source.name} needs it in the same folder"
-        ) from None
-
-
-def _record(file: Path, row: int, line: str) -> Record:
-    """Return the record of a line, with keys masked. Raises UsageError."""
-    try:
-        record: Record = decode_whole(Record, parse_json(line))
-        return safe(record)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{file}:{row}: not a record as it was written ({error}); "
-            "restore the file from the run"
-        ) from None
-
-
-def report_from(run: Data, found: tuple[Record, ...]) -> Report:
+def report_from(run: Data, items: Items) -> Report:
     """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
     data = {}
     for report_field in fields(Report):
@@ -268,14 +232,28 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     data["provenance"] = run["provenance"]
     data["run"] = run["run"]
     data["datasets"] = []
+    data["label_datasets"] = []
     data["records"] = []
     data["labels"] = []
     data["reading"] = None
     data["anchor_reading"] = None
     report: Report = decode_whole(Report, data)
     datasets = load_datasets(decode(list[Data], run["datasets"]))
-    report = replace(report, records=found, datasets=datasets)
-    slices_without_summary = by_slice(found).keys() - {
+    readings = {}
+    for role in ROLES:
+        if run[READING_OF[role]] is not None:
+            lacking = decode(Mapping[str, str], run[READING_OF[role]]["lacking"])
+            readings[role] = items.reading(role, lacking)
+    report = replace(
+        report,
+        records=items.records,
+        labels=items.labels,
+        reading=readings.get("baseline"),
+        anchor_reading=readings.get("anchor"),
+        datasets=datasets,
+        label_datasets=load_datasets(decode(list[Data], run["label_datasets"])),
+    )
+    slices_without_summary = by_slice(items.records).keys() - {
         part.name for part in report.slices
     }
     if slices_without_summary:
@@ -323,8 +301,6 @@ def _slice_values(part: Data, dataset: Data) -> dict[str, object]:
             rubric[name] = values.pop(name)
     file = values.pop("file")
     thresholds = values.pop("rules")
-    metrics = values.pop("metrics")
-    checks = values.pop("checks")
     return {
         **values,
         "dataset": dataset["name"],
@@ -332,6 +308,4 @@ def _slice_values(part: Data, dataset: Data) -> dict[str, object]:
         "path": file,
         "rubric": rubric if rubric["protocol"] else None,
         "thresholds": thresholds,
-        "metrics": [{"name": name} for name in metrics],
-        "checks": [{"name": name, "check": ""} for name in checks],
     }

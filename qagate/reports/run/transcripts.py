@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from qagate.evaluators.core import LedgerPlace, UsageError
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.kept_requests import encode, texts_named
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.output import write_whole
 from qagate.evaluators.text import may_hold_key
 from qagate.evaluators.user_code import OtherProcess

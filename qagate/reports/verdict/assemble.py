@@ -64,6 +64,10 @@ class ReportInputs:
     """What ``--limit`` drew of slices, by their name."""
     outside: tuple[Calibration, ...] = ()
     """How labelled items that are not among the records measure the judge."""
+    labels: tuple[Record, ...] = ()
+    """These labelled items with their grades."""
+    label_datasets: tuple[Dataset, ...] = ()
+    """The data sets that these are of."""
     shards: Shards | None = None
     """The shards that the records come from; None where none is missing."""
 
@@ -220,6 +224,10 @@ class Facts:
     run: Mapping[str, object]
     complete: bool = True
     calibrations: tuple[Calibration, ...] = ()
+    labels: tuple[Record, ...] = ()
+    """The labelled answers that were judged beside the plan's items."""
+    label_datasets: tuple[Dataset, ...] = ()
+    """The data sets that these are of."""
     kept: tuple[Record, ...] = ()
     """Records of a run judged anew whose items are no longer in the data."""
 
@@ -234,7 +242,12 @@ def assemble(
     """Return the report of a run, decided against baseline and anchor, from all records."""
     inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
     gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
-    inputs = replace(inputs, whole=gone + Counter(inputs.whole))
+    inputs = replace(
+        inputs,
+        whole=gone + Counter(inputs.whole),
+        labels=facts.labels,
+        label_datasets=facts.label_datasets,
+    )
     return account(inputs, facts, baseline, anchor)
 
 
@@ -283,7 +296,14 @@ def account(
         judging=found,
         shards=inputs.shards,
     )
-    return replace(masked(made), records=records)  # records are safe already
+    return replace(  # these are safe already
+        masked(made),
+        records=records,
+        labels=tuple(in_order(inputs.labels)),
+        label_datasets=inputs.label_datasets,
+        reading=baseline.reading if baseline else None,
+        anchor_reading=anchor.reading if anchor else None,
+    )
 
 
 def _causes(records: Iterable[Record]) -> Iterator[str]:

@@ -51,6 +51,8 @@ def inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
         whole=whole,
         samples=samples,
         outside=tuple(outside),
+        labels=report.labels,
+        label_datasets=report.label_datasets,
         shards=report.shards,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.core import CallError, LedgerPlace, Reply, StoppedError
+from qagate.evaluators.core import CallError, Reply, StoppedError
 from qagate.evaluators.extras.batches import waves
 from qagate.evaluators.extras.batches.batches import Batches, find_batches
 from qagate.evaluators.extras.batches.waves import (
@@ -22,6 +22,7 @@ from qagate.evaluators.extras.batches.waves import (
     waves_in,
 )
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import BatchLimits
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy

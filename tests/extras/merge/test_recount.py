@@ -343,8 +343,8 @@ def folder(tmp_path: Path) -> Path:
 def test_a_run_comes_back_from_the_folder_or_the_file(folder: Path) -> None:
     """Both ways of naming it read the same."""
     for name in ("", "run.json"):
-        run, records = load_run(folder / name)
-        assert (run["model"], records) == ("openai:new", (record(),))
+        run, items = load_run(folder / name)
+        assert (run["model"], items.records) == ("openai:new", (record(),))
 
 
 def test_records_come_back_exactly(tmp_path: Path) -> None:
@@ -357,8 +357,9 @@ def test_records_come_back_exactly(tmp_path: Path) -> None:
     odd_one = record(2, answer=odd, metadata={"n": [1, None, odd]}, votes=votes)
     made: Report = report((odd_one, record(1)))
     write(made, tmp_path)
-    assert load_run(tmp_path)[1] == (made.records[1], made.records[0])
-    assert load_run(tmp_path)[1][1].votes == votes
+    _, items = load_run(tmp_path)
+    assert items.records == (made.records[1], made.records[0])
+    assert items.records[1].votes == votes
     one = graded_slice(
         "en", DROP, floor={"kappa": 0.5}, pass_bar=7, penalty=2.0, by=("topic",)
     )

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from qagate.command import main
-from qagate.evaluators.core import PostgresUrl, Reply, UsageError, read_place
+from qagate.evaluators.core import Reply, UsageError
 from qagate.evaluators.extras.postgres import postgres
 from qagate.evaluators.ledger import Ledger, LedgerError, upkeep
+from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.evaluators.ledger.rows import VARIABLE, StoreError
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
@@ -50,22 +51,6 @@ def place(server: PostgresUrl) -> PostgresUrl:
 @pytest.fixture
 def impatient(monkeypatch: Patch) -> None:
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.0)
-
-
-@tabled("text")
-def test_a_password_in_the_address_is_refused(text: str, capsys: Captured) -> None:
-    """One line says where it belongs, and does not show it (exit 4)."""
-    assert command("stats", "--ledger", text) == 4
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "PGPASSWORD" in said
-    assert SECRET not in said
-
-
-@tabled("text", "shown")
-def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None:
-    """Users and options are nobody's business; what does not begin as an address is a path."""
-    assert str(read_place(text)) == shown
 
 
 def test_who_cannot_get_in_is_told_in_one_line(

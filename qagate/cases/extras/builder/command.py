@@ -31,7 +31,8 @@ from qagate.cases.extras.builder.validation import (
 )
 from qagate.cases.extras.builder.work_folder import Values, WorkFolder, locked
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import UsageError, read_place
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.place import read_place
 from qagate.evaluators.models.keys import KEY_ENV
 from qagate.evaluators.models.spec import MODELS_FILE
 from qagate.evaluators.optional import require

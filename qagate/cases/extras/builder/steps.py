@@ -24,17 +24,17 @@ from qagate.cases.extras.builder.work_folder import (
 from qagate.evaluators.core import (
     Ask,
     CallError,
-    LedgerPlace,
     Model,
     RefusedError,
     Usage,
     UsageError,
 )
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import read_key_names, require_key
 from qagate.evaluators.models.spec import Spec, check_judge, parse
-from qagate.evaluators.runtime.budget import money
+from qagate.evaluators.number_text import money
 from qagate.evaluators.runtime.caller import Caller, CallSettings
 from qagate.evaluators.runtime.session import CallSession, ask_each
 

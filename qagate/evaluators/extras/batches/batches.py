@@ -25,9 +25,10 @@ from qagate.evaluators.ledger.kept import Kept
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.adapter import BatchStatus
 from qagate.evaluators.models.batched import BatchedModel
+from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
-from qagate.evaluators.runtime.budget import BATCH, money, part_of_cost
 from qagate.evaluators.runtime.caller import (
+    BATCH,
     Caller,
     CallRoute,
     KeptCall,

@@ -19,7 +19,8 @@ from uuid import uuid4
 import psycopg
 from psycopg.errors import DiskFull, ForeignKeyViolation, InsufficientPrivilege
 
-from qagate.evaluators.core import PostgresUrl, UsageError
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.evaluators.ledger.rows import VARIABLE, Row, Statements, StoreError
 
 T = TypeVar("T")

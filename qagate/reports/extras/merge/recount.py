@@ -32,10 +32,12 @@ def merged(
     shards = _shards_together([report.shards for report in reports])
     inputs = ReportInputs(
         datasets=tuple(map(_dataset, groups.values())),
-        records=_records(reports),
+        records=_together(report.records for report in reports),
         whole={name: part.whole for name, part in parts.items()},
         samples={name: part.sample for name, part in parts.items() if part.sample},
         outside=_outside(reports),
+        labels=_together(report.labels for report in reports),
+        label_datasets=_label_datasets(reports),
         shards=shards if shards and shards.missing else None,
     )
     return account(inputs, _facts(reports), baseline, anchor)
@@ -83,21 +85,37 @@ def _facts(reports: Sequence[Report]) -> Facts:
     )
 
 
-def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
-    found: dict[str, Record] = {}
-    for record in (record for report in reports for record in report.records):
-        first = found.setdefault(record.key, record)
-        if first != record:
-            odd = next(
-                name
-                for name in COLUMNS
-                if getattr(first, name) != getattr(record, name)
-            )
-            raise UsageError(
-                f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
-                "one run, or let the runs share a ledger"
-            )
-    return tuple(found.values())
+def _together(parts: Iterable[Sequence[Record]]) -> tuple[Record, ...]:
+    """Return the records of all parts, each once. Raises UsageError for two that differ."""
+    records: dict[str, Record] = {}
+    for part in parts:
+        for record in part:
+            first = records.setdefault(record.key, record)
+            if first != record:
+                raise UsageError(
+                    f"item {record.key} is in two of the runs with another "
+                    f"{_differing_column(first, record)!r}; give each item to one run, or "
+                    "let the runs share a ledger"
+                )
+    return tuple(records.values())
+
+
+def _differing_column(first: Record, second: Record) -> str:
+    for name in COLUMNS:
+        if getattr(first, name) != getattr(second, name):
+            return name
+    return "value"
+
+
+def _label_datasets(reports: Iterable[Report]) -> tuple[Dataset, ...]:
+    """Return the labelled data sets of all parts, with the languages of all."""
+    datasets: dict[str, Dataset] = {}
+    for report in reports:
+        for dataset in report.label_datasets:
+            first = datasets.setdefault(dataset.name, dataset)
+            slices = {**dataset.slices, **first.slices}
+            datasets[dataset.name] = replace(first, slices=slices)
+    return tuple(datasets.values())
 
 
 def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:

@@ -25,7 +25,8 @@ from typing import Any
 import qagate
 from qagate.bundled import CASES, EVALUATORS
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import PostgresUrl, UsageError
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.keys import read_variable
