@@ -108,6 +108,8 @@ class ItemWorker:
             usage=meter.usage,
             answering=meter.answering,
             calls=meter.calls,
+            asked=meter.asked,
+            graded=meter.graded,
         )
 
     async def _read(
@@ -129,6 +131,7 @@ class ItemWorker:
             judge=returned_names(reading.judge.spec, meter.models),
             usage=meter.usage,
             calls=meter.calls,
+            graded=meter.graded,
         )
 
     async def _grade(
