@@ -131,7 +131,8 @@ def judged_by(results: Sequence[CanaryResult]) -> tuple[CanaryResult, ...]:
     """Return the results of all canaries with what they mean: which kept grades are void.
 
     Another version of a judge, or grades that differ all over, make all of its kept grades
-    void; grades that differ in one language and rubric those of that place.
+    void; grades that differ in one language and rubric those of that place. Where they are
+    void, no canary is lacking: there is nothing left to find out.
     """
     by_judge: dict[str, list[CanaryResult]] = defaultdict(list)
     for result in results:
@@ -139,7 +140,8 @@ def judged_by(results: Sequence[CanaryResult]) -> tuple[CanaryResult, ...]:
     judged = []
     for result in results:
         void = _change_everywhere(by_judge[result.judge]) or _change_here(result)
-        judged.append(replace(result, void=void))
+        lacking = 0 if void else result.lacking
+        judged.append(replace(result, void=void, lacking=lacking))
     return tuple(judged)
 
 
