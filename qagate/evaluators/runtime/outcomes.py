@@ -20,6 +20,7 @@ from pathlib import Path
 
 from qagate.evaluators.core import Outcome, QAError, Usage
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 
 BEAT_SECONDS = 0.5
 """Between two heartbeats of an engine."""
@@ -233,6 +234,8 @@ class Status:
     """What the report should say about the ledger."""
     unkept: str = ""
     """Where replies are that the ledger did not take."""
+    run: RunIdentity = NO_RUN
+    """The run that the engine works for."""
     left: float = float("inf")
     """Seconds until the run's time is used up."""
     canaries: tuple[CanaryResult, ...] = ()

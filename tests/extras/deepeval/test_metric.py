@@ -34,7 +34,7 @@ from qagate.evaluators.extras.deepeval.metric import (
     read_text,
 )
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
-from qagate.evaluators.judges.forecast import Call, calls_ahead
+from qagate.evaluators.runtime.forecast import Call, calls_ahead
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec

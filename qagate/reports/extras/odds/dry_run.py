@@ -15,8 +15,8 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome, Reply
-from qagate.evaluators.judges import forecast as costs
-from qagate.evaluators.judges.forecast import Forecast, Kept
+from qagate.evaluators.runtime import forecast as costs
+from qagate.evaluators.runtime.forecast import Forecast, Kept
 from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.sqlite import exists
