@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from qagate.evaluators.core import Case, Judge, Model, Reply, Request, Verdict
+    from qagate.evaluators.ledger import Ledger
     from qagate.evaluators.ledger.place import PostgresUrl
     from qagate.evaluators.ledger.store import Store
     from qagate.evaluators.metric_specs import CheckSpec, MetricSpec
@@ -108,6 +109,26 @@ def load_call_route(name: str) -> CallRouteFinder:
     """Return what finds the route with this name."""
     finder: CallRouteFinder = load_object(CALL_ROUTES[name])
     return finder
+
+
+# Runs that a route has calls of, which go on however long that takes.
+
+OPEN_RUNS = {
+    "batches": "qagate.evaluators.extras.batches.waves:open_runs",
+}
+
+
+class OpenRuns(Protocol):
+    """Finds the runs of which somebody still has calls."""
+
+    def __call__(self, ledger: Ledger) -> frozenset[str]:
+        """Return their ids."""
+
+
+def load_open_runs(name: str) -> OpenRuns:
+    """Return what finds the runs that the route with this name has calls of."""
+    open_runs: OpenRuns = load_object(OPEN_RUNS[name])
+    return open_runs
 
 
 # Subcommand of ``qagate ledger`` for what a call route keeps there.
