@@ -181,9 +181,9 @@ class PanelMaker(Protocol):
         self,
         *,
         judges: tuple[Judge, ...],
-        spared: Callable[[Case, str], Verdict | None] | None = None,
+        verdict_without_call: Callable[[Case, str], Verdict | None] | None = None,
     ) -> Judge:
-        """Return the panel. ``spared`` gives the verdict on an answer that needs no judge."""
+        """Return the panel. ``verdict_without_call`` judges answers that need no judge."""
 
 
 def load_panel() -> PanelMaker:

@@ -105,6 +105,8 @@ class EngineRun:
             _call_settings(options, self._process),
             find_route=partial(_find_batches, options),
         )
+        self.judge_replies = self._session.settings.beside
+        """The files in which the judge's replies of earlier runs may be."""
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._is_started = False
