@@ -16,7 +16,7 @@ from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
-from qagate.evaluators.core import LEXICAL, parse_judges
+from qagate.evaluators.core import LEXICAL, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models import load
@@ -35,7 +35,7 @@ from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.text import digest
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions
-from qagate.reports.plugin.run_models import connect_models
+from qagate.reports.plugin.run_models import RunModels, connect_models
 
 if TYPE_CHECKING:
     from qagate.reports.run.baseline import Baseline
@@ -72,6 +72,7 @@ class EngineRun:
         """The baseline and the anchor."""
         needs_key = calling and not options.replay
         self.connected = connect_models(options, needs_key=needs_key)
+        _check_monitor(options, self.earlier[0], self.connected)
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
         self.tasks: Mapping[str, Task] = make_tasks(
             plan.items.values(),
@@ -223,6 +224,31 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
     if options.anchor:
         anchor = load_baseline(options.anchor, "anchor")
     return baseline, anchor
+
+
+def _check_monitor(
+    options: RunOptions, baseline: "Baseline | None", connected: RunModels
+) -> None:
+    """Raise UsageError for ``--monitor`` of another model than the baseline's."""
+    if not options.monitor or baseline is None:
+        return
+    from qagate.reports.run.json_data import inner, ordered  # noqa: PLC0415  # few runs monitor
+
+    former = baseline.report.model
+    if options.model != former:
+        raise UsageError(
+            f"--monitor: looks at the baseline's own model, {former}; this run's is "
+            f"{options.model}: leave --monitor out, or give --model {former}"
+        )
+    then = inner(baseline.report.provenance, "sent", former).get("parameters")
+    now = None
+    if former in connected.models:
+        now = ordered(connected.models[former].identity).get("parameters")
+    if then != now:
+        raise UsageError(
+            f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "
+            f"{then}; leave --monitor out, or restore them in the models file"
+        )
 
 
 def _call_settings(options: RunOptions) -> CallSettings:

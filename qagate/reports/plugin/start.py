@@ -27,7 +27,12 @@ from qagate.reports.plugin import worker
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.lost_output import LostOutput
 from qagate.reports.plugin.option_table import given_options
-from qagate.reports.plugin.options import REPORT_DIR, RunOptions, read_options
+from qagate.reports.plugin.options import (
+    NO_BASELINE,
+    REPORT_DIR,
+    RunOptions,
+    read_options,
+)
 from qagate.reports.run.baselines import BASELINES
 from qagate.reports.run.report_folder import check_apart, claim
 
@@ -51,6 +56,7 @@ def begin(config: pytest.Config) -> worker.WorkerInput | None:
             if not _rehearsals(features):
                 claims.enter_context(claim(_report_folder(config)))
         options = read_options(config.getoption, here)
+        _check_accepted_here(config)
         _check_paths(config)
         worker_input = None
         if files:
@@ -69,6 +75,21 @@ def _check_encoding(config: pytest.Config) -> None:
         if not encodable(text):
             raise UsageError(
                 f"{shown(text)}: the name is not UTF-8; rename it or use another path"
+            )
+
+
+def _check_accepted_here(config: pytest.Config) -> None:
+    """Raise UsageError for ``--accept-changed`` from anywhere but the command line.
+
+    In a file or a variable it would accept changes that nobody has seen.
+    """
+    words = [str(word) for word in config.invocation_params.args]
+    for value in config.getoption("qa_accept_changed") or ():
+        is_typed = value in words or any(word.endswith(f"={value}") for word in words)
+        if not is_typed:
+            raise UsageError(
+                f"--accept-changed {shown(value)}: it counts on the command line alone; take it "
+                "out of addopts, PYTEST_ADDOPTS or the file that gives it"
             )
 
 
@@ -128,7 +149,7 @@ def _check_apart_from_earlier_runs(config: pytest.Config) -> None:
     here = config.invocation_params.dir
     for role in ("baseline", "anchor"):
         name = config.getoption(f"qa_{role}")
-        if name:
+        if name and name != NO_BASELINE:
             for path in (here / name, here / BASELINES / name):
                 check_apart(path, _report_folder(config), role)
 
