@@ -28,11 +28,11 @@ BROUGHT = (
 PLUGIN = "qagate.reports.plugin"
 
 VALUED = frozenset((
-    "--adjudications", "--anchor", "--baseline", "--batch-wait", "--calibration",
-    "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge", "--key-env",
-    "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models", "--prompt",
-    "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n", "-o",
-    "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
+    "--accept-changed", "--adjudications", "--anchor", "--baseline", "--batch-wait",
+    "--calibration", "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge",
+    "--key-env", "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models",
+    "--prompt", "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n",
+    "-o", "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
     "--deselect", "--dist", "--durations", "--durations-min", "--ignore", "--ignore-glob",
     "--import-mode", "--junit-xml", "--junitxml", "--log-cli-level", "--log-file", "--log-level",
     "--maxfail", "--numprocesses", "--override-ini", "--rootdir", "--show-capture", "--tb",

@@ -13,7 +13,6 @@ A session goes through these hooks, in this order:
 With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks hear of them.
 """
 
-import shlex
 import shutil
 import signal
 import tempfile
@@ -39,8 +38,8 @@ from qagate.reports.plugin.progress import Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
-from qagate.reports.plugin.session_results import SessionResults, key_of
-from qagate.reports.run.clean import mask
+from qagate.reports.plugin.session_results import SessionResults
+from qagate.reports.plugin.typed_command import typed_command
 
 if TYPE_CHECKING:
     from qagate.reports.gates.decide import SessionFacts
@@ -63,8 +62,6 @@ DEFAULT_REPORT_CHARS = "fE"
 """pytest's default for ``-r``."""
 MAY_END_EARLY = ("maxfail", "stepwise", "usepdb", "trace")
 """pytest's options that may end a run before its last test."""
-LAST_BROUGHT = "ignore::pytest.PytestAssertRewriteWarning"
-"""The last word that ``qagate run`` puts before the user's own; see commands/run.py."""
 
 
 class Controller:
@@ -183,6 +180,7 @@ class Controller:
         """Start on the items of these tests; nothing where that is done, or there are none."""
         if self._results.selected_keys:
             return
+        self._results.key_by_node = worker.read_keys(self.outcome_store)
         keys = self._results.planned_among(nodeids)
         self._results.selected_keys = keys
         self._left_out = check_collected(self._config, self._plan, keys)
@@ -220,7 +218,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait, unless the order is fixed."""
         if not self._run.has_fixed_order:
-            self._run.host.move_to_front(key_of(nodeid))
+            self._run.host.move_to_front(self._results.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -233,7 +231,7 @@ class Controller:
         if report.when != "teardown":
             return
         self._run.host.count_ended_test()
-        key = key_of(report.nodeid)
+        key = self._results.key_of(report.nodeid)
         if key in self._plan.items:
             self._count_item(key)
 
@@ -279,9 +277,12 @@ class Controller:
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
         """Stop the engine, write the report and set the exit code."""
-        session.exitstatus = self._end(int(exitstatus))
+        code = self._end(int(exitstatus))
+        session.exitstatus = code
         self._forget_silent_phases()
-        return (yield)
+        result = yield
+        session.exitstatus = code  # last: no other hook may set another
+        return result
 
     def pytest_unconfigure(self) -> None:
         """Report on a run that was interrupted while its workers started."""
@@ -328,7 +329,8 @@ class Controller:
     def _nothing_selected(self, code: int) -> str:
         from qagate.reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
 
-        command = f"{whole_run(_command_line(self._config))} --collect-only -q"
+        typed = typed_command(self._config.invocation_params.args)
+        command = f"{whole_run(typed)} --collect-only -q"
         return f"no item selected: exit {code}; all items by name: {command}"
 
     def _write_report(self, code: int) -> int:
@@ -378,7 +380,7 @@ class Controller:
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
-            "command": _command_line(self._config),
+            "command": typed_command(self._config.invocation_params.args),
             "workers": int(workers),
         }
 
@@ -437,13 +439,3 @@ class Controller:
 def _load_writers() -> None:
     """Load what writes the report, while replies are awaited."""
     import_module("qagate.reports.plugin.finish").prepare()
-
-
-def _command_line(config: pytest.Config) -> str:
-    """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
-    words = [str(argument) for argument in config.invocation_params.args]
-    command = ["pytest", *words]
-    if words[:1] == ["-p"] and LAST_BROUGHT in words:
-        own_words = words[words.index(LAST_BROUGHT) + 1 :]
-        command = ["qagate", "run", *own_words]
-    return mask(shlex.join(command))

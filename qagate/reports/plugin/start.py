@@ -33,8 +33,9 @@ from qagate.reports.plugin.options import (
     RunOptions,
     read_options,
 )
+from qagate.reports.plugin.typed_command import typed_command
 from qagate.reports.run.baselines import BASELINES
-from qagate.reports.run.report_folder import check_apart, claim
+from qagate.reports.run.report_folder import ClaimedFolder, check_apart, claim
 
 NOWHERE = Path(os.devnull)
 """Where a rehearsal's outcomes appear: no test waits for one."""
@@ -50,11 +51,13 @@ def begin(config: pytest.Config) -> worker.WorkerInput | None:
     features = _load_features(config)
     files = discovery.dataset_files(config.args, here, config.rootpath)
     is_asked_for = bool(given_options(config.getoption))
+    claimed: ClaimedFolder | None = None
     with ExitStack() as claims:
         if (files or is_asked_for) and not config.option.collectonly:
             _check_apart_from_earlier_runs(config)
             if not _rehearsals(features):
-                claims.enter_context(claim(_report_folder(config)))
+                command = typed_command(config.invocation_params.args)
+                claimed = claims.enter_context(claim(_report_folder(config), command))
         options = read_options(config.getoption, here)
         _check_accepted_here(config)
         _check_paths(config)
@@ -63,6 +66,8 @@ def begin(config: pytest.Config) -> worker.WorkerInput | None:
             worker_input = _plan(config, options, files, features)
         elif is_asked_for:
             raise UsageError(_no_dataset_found(config))
+        if claimed is not None:
+            claimed.begin()
         # From here on the folder is held until the session ends.
         config.add_cleanup(claims.pop_all().close)
     return worker_input
@@ -155,7 +160,7 @@ def _check_apart_from_earlier_runs(config: pytest.Config) -> None:
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:
-    """Withdraw the verdict in the report folder of a run that pytest rejected.
+    """Mark the report in the folder of a run that pytest rejected, or withdraw it in CI.
 
     ``words`` are those of its command line; pytest has read none of them.
     """
@@ -170,7 +175,7 @@ def withdraw(words: Sequence[object], here: Path) -> None:
             if not is_option and (here / word.partition("::")[0]).exists():
                 paths.append(word)
         if discovery.dataset_files(paths or ["."], here, Path(here.anchor)):
-            with claim(here / options.report_dir):
+            with claim(here / options.report_dir, typed_command(words)):
                 raise UsageError("rejected by pytest")
 
 
