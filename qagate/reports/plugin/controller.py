@@ -30,7 +30,7 @@ from qagate.cases.dataset import Plan
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
-from qagate.reports.plugin.collected import check_collected
+from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.options import RunOptions, shard_header
@@ -96,8 +96,8 @@ class Controller:
         self._packer: Packer | None = None
         self._interrupted = False
         self._is_over = False
-        self._left_out: tuple[str, ...] = ()
-        """The slices without a test, as ``-m``, a path or code took them out."""
+        self._expected: tuple[str, ...] = ()
+        """The slices that are to decide, whatever leaves their tests out."""
         self._report: Report | None = None
         self._warning = ""
         self._last_line = ""
@@ -183,7 +183,8 @@ class Controller:
         self._results.key_by_node = worker.read_keys(self.outcome_store)
         keys = self._results.planned_among(nodeids)
         self._results.selected_keys = keys
-        self._left_out = check_collected(self._config, self._plan, keys)
+        check_collected(self._config, self._plan, keys)
+        self._expected = expected_slices(self._config, self._plan)
         if not keys:
             return
         self._progress = Progress(
@@ -369,7 +370,7 @@ class Controller:
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
-            left_out=self._left_out,
+            expected=self._expected,
             notes=tuple(notes),
         )
 

@@ -68,7 +68,7 @@ def _facts_of(report: Report) -> Facts:
             interrupted=session.interrupted,
             cause=session.cause,
             left=session.left,
-            left_out=session.left_out,
+            expected=session.expected,
             notes=session.notes,
         ),
         provenance=report.provenance,

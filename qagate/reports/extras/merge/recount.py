@@ -71,8 +71,8 @@ def _facts(reports: Sequence[Report]) -> Facts:
             interrupted=any(end.interrupted for end in ends),
             cause=next((end.cause for end in ends if end.cause), ""),
             left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
-            left_out=tuple(
-                dict.fromkeys(name for end in ends for name in end.left_out)
+            expected=tuple(
+                dict.fromkeys(name for end in ends for name in end.expected)
             ),
             pytest_code=odd[0] if odd else worst,
             notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
