@@ -426,6 +426,8 @@ class Engine:
             measures=scores,
             unmeasured=measurements.errors,
             calls=meter.calls,
+            asked=meter.asked,
+            graded=meter.graded,
         )
 
     async def _measure(self, task: Task, answer: str, ask: core.Ask) -> Measurements:

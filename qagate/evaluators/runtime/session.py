@@ -71,9 +71,9 @@ class CallSession:
         if settings is None:
             settings = self.settings
         price = partial(cost_of, self.pricing)
-        if self._budget is not None and settings.run and not settings.replay:
+        if self._budget is not None and settings.spending and not settings.replay:
             with suppress(LedgerError):  # the first call reports it
-                self._budget.join(ledger, settings.run)
+                self._budget.join(ledger, settings.spending)
         return Caller(ledger, settings, price, self._budget, self._find_route)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:

@@ -265,7 +265,7 @@ def _call_settings(options: RunOptions) -> CallSettings:
         rpm=options.rpm,
         deadline=options.deadline,
         max_cost=options.max_cost,
-        run=_spending_name(options.choice.shard),
+        spending=_spending_name(options.choice.shard),
         replay=options.replay,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,

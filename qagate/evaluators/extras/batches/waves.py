@@ -71,7 +71,9 @@ class Wave:
     id: str
     spec: str
     at: float
-    """When it was sent, in seconds since 1970; shown to users alone."""
+    """When it was sent, in seconds since 1970: then its calls are asked."""
+    run: str
+    """The id of the run that sent it."""
     calls: int
     keys: tuple[str, ...] = ()
     """The ledger keys of its calls, dropped once it is over."""
@@ -121,6 +123,7 @@ def _read(text: str) -> Wave:
         id=values["id"],
         spec=values["spec"],
         at=values["at"],
+        run=values["run"],
         calls=values["calls"],
         keys=tuple(values["keys"]),
         state=values["state"],
