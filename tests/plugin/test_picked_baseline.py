@@ -11,7 +11,12 @@ import pytest
 from qagate.command import main
 from qagate.reports.render import console
 from qagate.reports.render.writer import write
-from qagate.reports.run.report_folder import NO_VERDICT, keep_decided, previous
+from qagate.reports.run.report_folder import (
+    NO_VERDICT,
+    keep_decided,
+    later_command,
+    previous,
+)
 from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch
 from tests.support.projects import (
@@ -106,8 +111,12 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     assert project.run_in_process("--baseline=copied", "qa").ret == 6
 
 
-def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
-    """``merge``, ``gate`` and ``decide`` take an earlier one away, never that of an input."""
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_a_refused_command_marks_the_report(
+    project: Project, monkeypatch: Patch, ci: str
+) -> None:
+    """``merge``, ``gate`` and ``decide`` leave it in its place; in CI no verdict stays."""
+    monkeypatch.setenv("CI", ci)
     project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
     project.run_in_process("qa")
     run, to = str(project.out), project.path / "m"
@@ -122,7 +131,8 @@ def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
     ):
         assert main([*words, "--to", str(to)]) == code
         assert main([*words, wrong, "--to", str(to)]) == 4
-        assert NO_VERDICT in (to / "summary.md").read_text()
+        assert bool(later_command(to)) is not bool(ci)
+        assert (NO_VERDICT in (to / "summary.md").read_text()) is bool(ci)
     assert main(["gate", run, "--gates=no.yaml", "--to", run]) == 4
     assert project.report()["verdict"] == "PASS"
 
@@ -300,16 +310,21 @@ def decided(passed: Path, project: Project) -> Project:
 
 
 @tabled("words", "body", "code", "said")
-def test_no_pass_stays(
+def test_no_pass_stays_unmarked(
     decided: Project, words: list[str], body: str, code: int, said: str
 ) -> None:
-    """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
+    """It is marked by a command that was refused, and gives way to one that began."""
     project = decided
     if body:
         project.write("qa/capital/test_capital.py", ABORTED.format(body))
     done = project.run(*words) if "os.kill" in body else project.run_in_process(*words)
     assert done.ret == code
+    if said == "MARKED":
+        assert project.report()["verdict"] == "PASS"
+        assert words[0] in later_command(project.out)
+        return
     assert project.report()["verdict"] == said
+    assert not later_command(project.out)
     if said == "PASS":
         return
     assert verdict(previous(project.out)) == "PASS of 4"

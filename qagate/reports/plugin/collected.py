@@ -117,9 +117,13 @@ def check_collected(config: pytest.Config, plan: Plan, keys: Collection[str]) ->
 
 def _datasets_named(config: pytest.Config, plan: Plan) -> Iterator[Dataset]:
     """Yield the data sets that lie under the paths of the run, or beside a named file."""
-    named = named_paths(config.args, Path(config.invocation_params.dir))
+    here = Path(config.invocation_params.dir)
+    named = named_paths(config.args, here)
+    ignored = [(here / path).resolve() for path in config.option.ignore or ()]
     for dataset in plan.datasets:
         folder = dataset.folder.resolve()
+        if any(folder.is_relative_to(path) for path in ignored):
+            continue
         is_under = any(folder.is_relative_to(path) for path in named)
         is_beside = any(path.parent == folder for path in named)
         if is_under or is_beside:

@@ -33,6 +33,7 @@ from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.head_start import takes_all_items
+from qagate.reports.plugin.option_table import given_options
 from qagate.reports.plugin.options import RunOptions, shard_header
 from qagate.reports.plugin.progress import Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
@@ -307,12 +308,11 @@ class Controller:
             self._results.selected_keys = self._all_planned()
         if self._results.selected_keys:
             return self._write_report(code)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-            if self._plan.shard:  # an empty shard: `merge` must hear of it
-                self._run.start(())
-                return self._write_report(0)
-            if self._plan.items:
-                self._last_line = self._nothing_selected(code)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
+            self._run.start(())  # an empty shard: `merge` must hear of it
+            return self._write_report(0)
+        if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return self._end_without_items(code)
         # A broken module is 1 in every mode, like a failure.
         is_stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
         if is_stopped and self._results.other_failures:
@@ -327,12 +327,22 @@ class Controller:
                 keys.append(item.key)
         return tuple(keys)
 
-    def _nothing_selected(self, code: int) -> str:
-        from qagate.reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
+    def _end_without_items(self, code: int) -> int:
+        """Say that no item was selected; return 6 where a verdict was asked for, else ``code``."""
+        from qagate.reports.gates import decide  # noqa: PLC0415  # only for such a run
+        from qagate.reports.render.console import whole_run  # noqa: PLC0415
 
+        if not self._plan.items:
+            return code
         typed = typed_command(self._config.invocation_params.args)
-        command = f"{whole_run(typed)} --collect-only -q"
-        return f"no item selected: exit {code}; all items by name: {command}"
+        listing = f"all items by name: {whole_run(typed)} --collect-only -q"
+        if not given_options(self._config.getoption):
+            self._last_line = f"no item selected: exit {code}; {listing}"
+            return code
+        facts = decide.SessionFacts(expected=self._expected, pytest_code=code)
+        decision = decide.decide((), facts)
+        self._last_line = f"{decision.line}; {listing}"
+        return decision.code
 
     def _write_report(self, code: int) -> int:
         """Write the report and return the exit code that it decides; ``code`` is pytest's own."""

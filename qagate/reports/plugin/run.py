@@ -7,10 +7,12 @@ process, ``start`` says which of them have a test, and ``host`` is the engine fr
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.cases.tasks import make_tasks
@@ -19,6 +21,7 @@ from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import LEXICAL, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.models import load
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BUDGET
@@ -74,6 +77,8 @@ class EngineRun:
         """Read and connect what the run needs; ``root`` is pytest's rootdir. Raises UsageError."""
         self.options = options
         self.plan = plan
+        self.identity = RunIdentity(id=uuid4().hex, started=time.time())
+        """What tells this run from every other."""
         self.earlier = _earlier_runs(options)
         """The baseline and the anchor."""
         needs_key = calling and not options.replay

@@ -21,6 +21,7 @@ from qagate.reports.compare.comparison import compare, lacking, lost_answers, pa
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
+from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import (
     corrected_gates,
@@ -40,11 +41,13 @@ from qagate.reports.run.changes import (
     changed_requests,
 )
 from qagate.reports.run.clean import masked
+from qagate.reports.run.decisions import answers_of
 from qagate.reports.run.evidence import Calibration, Comparison
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
     WARNING,
+    Decided,
     Decision,
     GateResult,
     Report,
@@ -227,6 +230,18 @@ class Facts:
     """The data sets that these are of."""
     kept: tuple[Record, ...] = ()
     """Records of a run judged anew whose items are no longer in the data."""
+    run_id: str = ""
+    """What names the run in the ledger."""
+    started: float = 0.0
+    """When it began, in seconds since 1970."""
+    monitor: bool = False
+    accepted: Accepted = field(default_factory=Accepted)
+    tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How the earlier sets of answers of each slice ended, by its name."""
+    needs_baseline: str = ""
+    """Why a run over these data needs a baseline, and which; empty where it does not."""
+    waived: tuple[str, ...] = ()
+    """What the last line says beside what gates and session say."""
 
 
 def assemble(
@@ -287,6 +302,8 @@ def account(
         ),
         datasets=inputs.datasets,
         session=session.end(),
+        decided=_decided_as(facts, records, decision, baseline),
+        tries=facts.tries,
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
@@ -300,6 +317,25 @@ def account(
         label_datasets=inputs.label_datasets,
         reading=baseline.reading if baseline else None,
         anchor_reading=anchor.reading if anchor else None,
+    )
+
+
+def _decided_as(
+    facts: Facts,
+    records: Iterable[Record],
+    decision: Decision,
+    baseline: Baseline | None,
+) -> Decided:
+    """Return the decision as later runs have to know it."""
+    return Decided(
+        run=facts.run_id,
+        at=facts.started,
+        code=decision.code,
+        model=facts.model,
+        baseline=baseline.sha256 if baseline else "",
+        answers=answers_of(records, facts.provenance),
+        monitor=facts.monitor,
+        gates_off=facts.session.gates_off,
     )
 
 
@@ -341,7 +377,7 @@ def _decided(
     earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared))
-    session = _session(facts.session, run, gates, compared)
+    session = _session(facts, run, gates, compared)
     lost = (
         lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
     )
@@ -463,7 +499,7 @@ def _people_notes(
 
 
 def _session(
-    session: decide.SessionFacts,
+    facts: Facts,
     run: CountedRun,
     gates: Sequence[GateResult],
     compared: Sequence[Compared],
@@ -490,7 +526,7 @@ def _session(
         else []
     )
     return replace(
-        session,
+        facts.session,
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
@@ -502,19 +538,21 @@ def _session(
             for one in asked
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
-        unmet=_unmet(run, has_baseline=bool(compared[0])),
+        unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=tuple(
             lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
         ),
-        cautions=tuple(_cautions(run, any(compared))),
+        cautions=(*facts.waived, *_cautions(run, any(compared))),
         shards=run.shards,
     )
 
 
-def _unmet(run: CountedRun, *, has_baseline: bool) -> str:
+def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:
     """Return why a baseline is needed where there is none, and which to give."""
-    if has_baseline:
+    if has_baseline or facts.accepted.no_baseline:
         return ""
+    if facts.needs_baseline:
+        return facts.needs_baseline
     required = [
         dataset.name
         for dataset in run.datasets

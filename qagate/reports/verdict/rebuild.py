@@ -74,4 +74,8 @@ def _facts_of(report: Report) -> Facts:
         provenance=report.provenance,
         run=report.run,
         complete=report.complete,
+        run_id=report.decided.run if report.decided else "",
+        started=report.decided.at if report.decided else 0.0,
+        monitor=report.decided.monitor if report.decided else False,
+        tries=report.tries,
     )
