@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from qagate.evaluators.models.targets import FunctionTarget, HttpTarget
     from qagate.evaluators.rubric import Style
     from qagate.evaluators.runtime.caller import Caller, CallRoute
-    from qagate.evaluators.runtime.engine import MetricRunner
+    from qagate.evaluators.runtime.task import MetricRunner
 
 
 def load_object(place: str) -> Any:

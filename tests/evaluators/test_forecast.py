@@ -15,7 +15,7 @@ from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.models.pricing import PriceTier, Pricing
 from qagate.evaluators.models.spec import Prices, Spec, parse
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric

@@ -13,7 +13,7 @@ from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import parse
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from qagate.evaluators.runtime.engine import Engine, Job, Task
+from qagate.evaluators.runtime.engine import Engine, Job
 from qagate.evaluators.runtime.outcomes import (
     InMemoryOutcomes,
     OutcomeStore,
@@ -21,6 +21,7 @@ from qagate.evaluators.runtime.outcomes import (
 )
 from qagate.evaluators.runtime.process import EngineProcess
 from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.text import Key
 from tests.support.figures import some
 from tests.support.scripted import PROMPT, Scripted, make_case

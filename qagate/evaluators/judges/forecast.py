@@ -14,7 +14,7 @@ from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
-from qagate.evaluators.runtime.engine import MetricRunner, Task
+from qagate.evaluators.runtime.task import MetricRunner, Task
 
 BYTES_PER_TOKEN = 3.5
 """UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""

@@ -32,7 +32,7 @@ from qagate.evaluators.runtime.caller import (
     CallRoute,
     CallSettings,
 )
-from qagate.evaluators.runtime.engine import Engine, Job, Stopping, Task
+from qagate.evaluators.runtime.engine import Engine, Job, Stopping
 from qagate.evaluators.runtime.outcomes import (
     EngineHandle,
     OutcomeSource,
@@ -41,6 +41,7 @@ from qagate.evaluators.runtime.outcomes import (
 from qagate.evaluators.runtime.process import EngineProcess, begin
 from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
 from qagate.evaluators.runtime.session import CallSession
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.text import digest
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions

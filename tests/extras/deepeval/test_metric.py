@@ -41,7 +41,7 @@ from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime.caller import CallSettings
-from qagate.evaluators.runtime.engine import (
+from qagate.evaluators.runtime.task import (
     Measurements,
     MetricRunner,
     Task,

@@ -16,7 +16,7 @@ from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
 from qagate.evaluators.replies.labels import LONGEST
-from qagate.evaluators.runtime.engine import returned_names
+from qagate.evaluators.runtime.item_worker import returned_names
 from qagate.reports.run.changes import names_by_providers
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled

@@ -25,7 +25,7 @@ from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.budget import VERDICT_TOKENS
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import SessionFacts
