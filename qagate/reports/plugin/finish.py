@@ -30,6 +30,7 @@ from qagate.reports.run import clean
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import answers_of, earlier_tries
+from qagate.reports.run.earlier_answers import reading_of
 from qagate.reports.run.json_data import ordered
 from qagate.reports.run.known_decisions import (
     DECISION,
@@ -99,8 +100,8 @@ def _make_report(
         run.plan,
         records,
         facts,
-        _with_people(baseline, run),
-        _with_people(anchor, run),
+        _as_read(baseline, run, outcomes),
+        _as_read(anchor, run, outcomes),
     )
     return with_trend(report, options.here)
 
@@ -186,10 +187,18 @@ def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:
     return "interrupted" if interrupted else "stopped"
 
 
-def _with_people(earlier: Baseline | None, run: EngineRun) -> Baseline | None:
-    """Return an earlier run with people's verdicts, which hold for its answers too."""
+def _as_read(
+    earlier: Baseline | None, run: EngineRun, outcomes: Outcomes
+) -> Baseline | None:
+    """Return an earlier run with this run's reading of it, and with people's verdicts."""
     if earlier is None:
         return None
+    for answers in run.earlier_answers:
+        if answers.role == earlier.role:
+            earlier = replace(
+                earlier,
+                reading=reading_of(run.plan, earlier, answers, outcomes, {}),
+            )
     return replace(earlier, people=run.adjudications, plan=run.audit_plan)
 
 

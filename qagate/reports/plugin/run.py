@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from qagate.cases.dataset import Plan, Shards
+from qagate.cases.earlier import EarlierAnswers
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
@@ -86,11 +87,14 @@ class EngineRun:
         self.connected = connect_models(options, needs_key=needs_key)
         _check_monitor(options, self.earlier[0], self.connected)
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
+        self.earlier_answers = _earlier_answers(plan, self.earlier)
+        """What baseline and anchor answered to the plan's items, in this order."""
         self.tasks: Mapping[str, Task] = make_tasks(
             plan.items.values(),
             self.connected.model,
             self.connected.judges,
             self.adjudications,
+            self.earlier_answers,
         )
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
@@ -261,6 +265,18 @@ def _check_monitor(
             f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "
             f"{then}; leave --monitor out, or restore them in the models file"
         )
+
+
+def _earlier_answers(
+    plan: Plan, earlier: "Sequence[Baseline | None]"
+) -> tuple[EarlierAnswers, ...]:
+    """Return what the earlier runs that there are answered to the items of a plan."""
+    runs = [baseline for baseline in earlier if baseline is not None]
+    if not runs:
+        return ()
+    from qagate.reports.run.earlier_answers import answers_to  # noqa: PLC0415  # with a baseline only
+
+    return tuple(answers_to(plan, run) for run in runs)
 
 
 def _call_settings(options: RunOptions) -> CallSettings:
