@@ -58,7 +58,7 @@ def test_no_baseline_ships_a_worse_model(
         project.write("qa/capital/en.jsonl", "\n".join(lines))
     chosen = {"hand-picked": nodes, "sampled": ["--limit", "20", "--seed", "1", "qa"]}
     project.run_in_process(*chosen.get(way, ["qa"]))
-    project.out.rename(project.path / "before")
+    project.keep("before")
 
     project.dataset("capital", {"en": NEW}, YAML)
     assert project.run_in_process("--baseline=before", "qa").ret == code
@@ -69,7 +69,7 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
     project.dataset("capital", {"en": OLD}, YAML)
     project.run_in_process("qa")
-    project.out.rename(project.path / "before")
+    project.keep("before")
     project.dataset("capital", {"en": NEW}, YAML)
     for _ in range(2):
         assert project.run_in_process("--baseline=before", "qa").ret == 1
@@ -107,7 +107,7 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     capsys.readouterr()
     assert main(["gate", "reports/out", "--baseline=reports/out"]) == 6
     assert "drop" in capsys.readouterr().out.splitlines()[-1]
-    project.out.rename(project.path / "copied")
+    project.keep("copied")
     assert project.run_in_process("--baseline=copied", "qa").ret == 6
 
 
@@ -146,7 +146,7 @@ def test_an_anchor_is_a_second_run_to_pass(
     for folder, answers in (("anchor", OLD), ("before", ["Varna", *NEW[1:]])):
         project.dataset("capital", {"en": answers}, yaml)
         project.run_in_process("qa")
-        project.out.rename(project.path / folder)
+        project.keep(folder)
     monkeypatch.setattr("qagate.reports.extras.odds.odds.RUNS", 20)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
@@ -199,7 +199,7 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
             )
         if first == WRONG:
             project.run_in_process("qa")
-            project.out.rename(project.path / "before")
+            project.keep("before")
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0
     lost = {"qa/one": "two:bg (3 items), two:en (48 items)"}
     if role == "baseline":
@@ -235,7 +235,7 @@ def test_a_project_may_demand_a_baseline(
     assert result.ret == code
     assert said in result.stdout.str() + result.stderr.str()
     if code == 6:
-        project.out.rename(project.path / "before")
+        project.keep("before")
         words = ("--baseline=before", "qa")
         assert "NO BASELINE" not in project.run_in_process(*words).outlines[-1]
 

@@ -260,7 +260,7 @@ def test_repeats_are_measured_gated_and_read_again(capitals: Project) -> None:
     assert found["pass^3"]["low"] < 0.5 < found["pass^3"]["high"]
     assert set(capitals.gate_states().values()) == {"PASS"}
     assert "pass^3" in capitals.text("report.html")
-    capitals.out.rename(capitals.path / "base")
+    capitals.keep("base")
     done = capitals.run_in_process(*options, "--baseline=base")
     assert set(capitals.gate_states().values()) == {"PASS"}, done.stdout.str()
     assert done.ret == 6  # no gate holds a change

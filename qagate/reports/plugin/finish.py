@@ -27,17 +27,15 @@ from qagate.reports.plugin.worker import gc_paused
 from qagate.reports.render import html, markdown
 from qagate.reports.render.writer import append_summary, write
 from qagate.reports.run import clean
-from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import answers_of, earlier_tries
 from qagate.reports.run.earlier_answers import reading_of
 from qagate.reports.run.json_data import ordered
 from qagate.reports.run.known_decisions import (
     DECISION,
-    decisions_in,
-    decisions_in_folders,
     document_of,
-    together,
+    known_here,
 )
 from qagate.reports.run.provenance import provenance
 from qagate.reports.run.record import Record, total_cost
@@ -92,7 +90,7 @@ def _make_report(
     )
     facts = _facts(run, ended, about, outcomes)
     if options.answers is not None:
-        outcomes, facts = rejudge.ended(options.answers, run.plan, outcomes, facts)
+        return _read_anew(run, results, outcomes, facts)
     records = [results.record_of(key, outcome) for key, outcome in outcomes.items()]
     baseline, anchor = run.earlier
     facts = _with_history(run, facts, records, baseline)
@@ -106,14 +104,31 @@ def _make_report(
     return with_trend(report, options.here)
 
 
+def _read_anew(
+    run: EngineRun, results: SessionResults, outcomes: Outcomes, facts: Facts
+) -> Report:
+    """Return the report of ``qagate rejudge``: today's reading of a run beside its own."""
+    assert run.options.answers is not None
+    earlier = load_baseline(run.options.answers)
+    answered = rejudge.as_answered(run.plan, outcomes, earlier)
+    records = [results.record_of(key, outcome) for key, outcome in answered.items()]
+    facts = replace(
+        facts,
+        model=earlier.report.model,
+        session=replace(facts.session, gates_off=True),
+        provenance=rejudge.provenance_of(facts.provenance, earlier),
+    )
+    report = assemble(run.plan, records, facts, earlier)
+    decision = rejudge.decision_of(report, earlier)
+    return replace(report, decision=decision, decided=None)
+
+
 def _with_history(
     run: EngineRun, facts: Facts, records: Iterable[Record], baseline: Baseline | None
 ) -> Facts:
     """Return the facts with what was decided before over the same data."""
     options = run.options
-    known = list(decisions_in_folders(options.here, options.report_dir))
-    with suppress(QAError), Ledger(options.ledger, read_only=True) as ledger:
-        known = list(together(known, decisions_in(ledger)))
+    known = known_here(options.here, options.report_dir, options.ledger)
     answers = answers_of(records, facts.provenance)
     tries: Mapping[str, tuple[str, ...]] = {}
     needs_baseline = ""

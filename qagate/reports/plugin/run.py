@@ -228,7 +228,7 @@ def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
-    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
+    """Return the baseline and the anchor. Raises UsageError for a run that may be none."""
     if options.baseline is None and options.anchor is None:
         return None, None
     from qagate.reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
@@ -237,9 +237,27 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
     anchor = None
     if options.baseline:
         baseline = load_baseline(options.baseline)
+        _check_may_decide(options, baseline)
     if options.anchor:
         anchor = load_baseline(options.anchor, "anchor")
+        _check_may_decide(options, anchor)
     return baseline, anchor
+
+
+def _check_may_decide(options: RunOptions, earlier: "Baseline") -> None:
+    """Raise UsageError for an earlier run that may decide nothing about this one."""
+    if options.gates_off or earlier.anyway:
+        return
+    from qagate.reports.run.decisions import why_no_baseline  # noqa: PLC0415  # as above
+    from qagate.reports.run.known_decisions import known_here  # noqa: PLC0415
+
+    known = known_here(options.here, options.report_dir, options.ledger)
+    why = why_no_baseline(earlier.report, known)
+    if why:
+        raise UsageError(
+            f"--{earlier.role}: {earlier.path}: {why}; `qagate compare` shows what changed all the "
+            "same, and `qagate promote NAME RUN --anyway REASON` makes it a baseline that says so"
+        )
 
 
 def _check_monitor(

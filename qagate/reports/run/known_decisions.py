@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from qagate.evaluators.core import UsageError
+from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.reading import parse_json
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import Known
@@ -39,6 +40,16 @@ def decisions_in(ledger: Ledger) -> tuple[Decided, ...]:
             decided: Decided = decode(Decided, parse_json(text))
             known.add(decided)
     return known.decisions
+
+
+def known_here(
+    here: Path, report_dir: Path, ledger: LedgerPlace
+) -> tuple[Decided, ...]:
+    """Return the decisions that folders and ledger know, oldest first."""
+    known = list(decisions_in_folders(here, report_dir))
+    with suppress(QAError), Ledger(ledger, read_only=True) as opened:
+        known += decisions_in(opened)
+    return together(known)
 
 
 def together(*parts: Iterable[Decided]) -> tuple[Decided, ...]:
