@@ -175,6 +175,7 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(
     project.run_in_process(
         "--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa"
     )
+    project.promote("last")
     new = "--items=capital:en=mini.jsonl"
     project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
     summary = project.text("summary.md")

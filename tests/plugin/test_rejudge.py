@@ -264,6 +264,7 @@ def test_people_decide_an_audited_gate(project: Project) -> None:
     project.dataset("capital", {"en": old}, audited)
     project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
     project.run_in_process("--report-dir=old", "qa")
+    project.promote("old")
     project.dataset("capital", {"en": new}, audited)
     result = project.run_in_process("--baseline=old", "qa")
     assert result.ret == 6

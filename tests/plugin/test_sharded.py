@@ -367,9 +367,8 @@ def test_it_reports_as_pytest(
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     assert records(project.path / "reports" / "out") == records(project.path / "plain")
     there, plain = (project.path / name for name in ("reports/out", "plain"))
-    assert {path.name for path in there.iterdir()} == {
-        path.name for path in plain.iterdir()
-    }
+    files = {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == {*files, MARK}
 
 
 @pytest.mark.slow
@@ -487,9 +486,8 @@ def test_a_driver_that_ends_ends_the_tasks(
     assert again.returncode == 0, out + err
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     there, plain = project.out, project.path / "plain"
-    assert {path.name for path in there.iterdir()} == {
-        path.name for path in plain.iterdir()
-    }
+    files = {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == {*files, MARK}
 
 
 def shards_of(project: Project) -> list[str]:

@@ -98,8 +98,12 @@ class Project:
 
     def keep(self, name: str) -> Path:
         """Move the last report away, to be a baseline whatever it decided; return its folder."""
+        self.out.rename(self.path / name)
+        return self.promote(name)
+
+    def promote(self, name: str) -> Path:
+        """Let a report be a baseline whatever it decided; return its folder."""
         folder = self.path / name
-        self.out.rename(folder)
         if why_no_baseline(load_report(folder, items=False), ()):
             write_promotion(folder, Promotion(name=name, anyway="a test"))
         return folder
