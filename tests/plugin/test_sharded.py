@@ -22,6 +22,7 @@ from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.reports.extras.ray import on_ray
+from qagate.reports.run.report_folder import MARK
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
@@ -487,7 +488,7 @@ def test_a_driver_that_ends_ends_the_tasks(
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     there, plain = project.out, project.path / "plain"
     files = {path.name for path in plain.iterdir()}
-    assert {path.name for path in there.iterdir()} == {*files, MARK}
+    assert {path.name for path in there.iterdir()} == files
 
 
 def shards_of(project: Project) -> list[str]:

@@ -28,6 +28,7 @@ from qagate.evaluators.kept_requests import (
     texts_named,
 )
 from qagate.evaluators.ledger import rows
+from qagate.evaluators.ledger.beside import RowsBeside
 from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import (
@@ -139,6 +140,9 @@ class KeptRequests(NamedTuple):
 class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place.
 
+    Rows of earlier reports may lie ``beside`` the store: they are looked up where it has none
+    that counts, and never written to it.
+
     A row that is damaged, or not signed with the secret, is never used. A run sets it aside
     and asks again; a replay (``read_only``) changes nothing and does without it.
 
@@ -171,6 +175,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         *,
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
+        beside: RowsBeside | None = None,
     ) -> None:
         """Open the store; unless ``read_only``, take in what earlier runs could not keep.
 
@@ -181,6 +186,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.account: Callable[[], Document] | None = None
         self._clock = clock
         self._read_only = read_only
+        self._beside = beside or RowsBeside()
         self._signer = rows.Signer()
         self.store: Store = open_store(path, read_only=read_only)
         self._damaged: set[RowId] = set()
@@ -207,7 +213,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
         fate = "not used" if self._read_only else "set aside and asked again"
-        notes = [*self.store.notes, *self._taken_in]
+        notes = [*self.store.notes, *self._taken_in, *self._beside.notes]
         if self._damaged:
             count = plural(len(self._damaged), "damaged row")
             notes.append(f"{count} of the ledger {fate}")
@@ -270,6 +276,16 @@ class Ledger(AbstractContextManager["Ledger"]):
                 _, texts[wanted.key] = sound
         return texts
 
+    def stored_rows(self, keys: Sequence[str], kept: Kept = ANY) -> list[StoredRow]:
+        """Return the rows with the replies that ``replies`` would return."""
+        all_wanted = [_Wanted(key, kept) for key in keys]
+        stored_rows = []
+        for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
+            sound = self._newest_sound(wanted, found, StoredRow.text)
+            if sound is not None:
+                stored_rows.append(sound[0].row)
+        return stored_rows
+
     def _look_up(self, all_wanted: Sequence[_Wanted]) -> Sequence[_Found | None]:
         """Return the newest row that counts of each wanted one, None where there is none.
 
@@ -314,19 +330,23 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> tuple[_Found, T] | None:
         """Return the newest row that is sound and signed, with its content.
 
-        ``found`` is the newest of all. Where it is neither, an older one that counts may be.
+        ``found`` is the newest of the store. Where it is neither, an older one that counts
+        may be.
         """
-        if found is None:
-            return None
-        content = self._content_if_sound(found.row, content_of)
-        if content is not None:
-            return found, content
-        for row in self._read(_FIND_ALL, wanted.values, [wanted]):
-            older = _found(row)
-            content = self._content_if_sound(older.row, content_of)
+        if found is not None:
+            content = self._content_if_sound(found.row, content_of)
             if content is not None:
-                return older, content
-        return None
+                return found, content
+            for row in self._read(_FIND_ALL, wanted.values, [wanted]):
+                older = _found(row)
+                content = self._content_if_sound(older.row, content_of)
+                if content is not None:
+                    return older, content
+        row_beside = self._beside.newest(wanted.key, wanted.kept)
+        if row_beside is None:
+            return None
+        content = content_of(row_beside)
+        return None if content is None else (_Found(row_beside, False), content)
 
     def _content_if_sound(
         self, row: StoredRow, content_of: Callable[[StoredRow], T | None]
@@ -419,6 +439,23 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit(_Change(sql=Sql.REPLACE_DOCUMENT, values=document))
+
+    def swap(self, document: Document, before: str | None) -> bool:
+        """Keep a document in place of the text ``before``, at once; None if there was none.
+
+        Return False, and change nothing, if another process was faster. Raises LedgerError.
+        """
+        sealed = rows.seal_document(document, self._signer)
+        former = ""
+        for stored in self._documents(document.kind, [document.key]):
+            if stored.opened(self._signer) != before:
+                return False
+            former = stored.text
+        try:
+            self.store.change([(Sql.SWAP_DOCUMENT, [(*sealed, former)])])
+        except StoreError as error:
+            raise self._fail(error) from None
+        return sealed in self._documents(document.kind, [document.key])
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""

@@ -46,7 +46,7 @@ from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
 from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity, RunProcess
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
@@ -119,6 +119,10 @@ class CallSettings:
     """USD that all calls may cost."""
     spending: str = ""
     """Processes with this name that share the ledger spend ``max_cost`` together."""
+    process: RunProcess | None = None
+    """What is known of the run before its ledger is open; None for a command that is none."""
+    beside: tuple[Path, ...] = ()
+    """Files with a judge's replies of earlier reports, which are read and not written."""
     replay: bool = False
     """Send nothing: answer from the ledger."""
     fresh: str = ""

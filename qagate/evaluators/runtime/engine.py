@@ -148,6 +148,7 @@ class Engine:
             spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
             unkept=self._caller.ledger.unkept,
+            run=self._caller.run,
             left=seconds_left,
         )
 

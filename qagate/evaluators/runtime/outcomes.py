@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from qagate.evaluators.core import Outcome, QAError
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 
 BEAT_SECONDS = 0.5
 """Between two heartbeats of an engine."""
@@ -232,6 +233,8 @@ class Status:
     """What the report should say about the ledger."""
     unkept: str = ""
     """Where replies are that the ledger did not take."""
+    run: RunIdentity = NO_RUN
+    """The run that the engine works for."""
     left: float = float("inf")
     """Seconds until the run's time is used up."""
 

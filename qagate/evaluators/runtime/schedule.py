@@ -106,15 +106,20 @@ class Schedule:
         self._wake_takers()
 
     def note_done(self, *, was_refused: bool = False) -> None:
-        """Note that an item has an outcome; ``was_refused``: its model refused its requests."""
+        """Note that an item has an outcome, and end the trial or let one more item follow.
+
+        ``was_refused`` says that a model refused the item's requests.
+        """
         if self._trial_limit == UNLIMITED:
             return
         if was_refused:
             self._trial_refusals += 1
-        if was_refused and self._trial_refusals < MAX_TRIAL_REFUSALS:
-            self._trial_limit = max(self._trial_limit, self._taken) + 1
-        else:
+        # Refusals alone do not keep a run from its other items, so many of them end the trial too.
+        is_trial_over = not was_refused or self._trial_refusals >= MAX_TRIAL_REFUSALS
+        if is_trial_over:
             self._trial_limit = UNLIMITED
+        else:
+            self._trial_limit += 1
         self._wake_takers()
 
     def close(self) -> None:

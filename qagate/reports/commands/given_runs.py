@@ -21,7 +21,7 @@ from qagate.reports.run.baselines import find_run
 from qagate.reports.run.clean import line
 from qagate.reports.run.read_again import as_read_by
 from qagate.reports.run.report import Report, Role
-from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart
+from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart, folder_of
 from qagate.reports.run.transcripts import Source, of_files
 
 OUT = Path("reports", "out")
@@ -154,11 +154,6 @@ def _recorded_baseline(reports: Sequence[Report], role: Role) -> Baseline | None
                 f"give --{role}=RUN"
             )
     return baseline
-
-
-def folder_of(run: Path) -> Path:
-    """Return the folder of a run that is given by it or by its ``run.json``."""
-    return run if run.is_dir() else run.parent
 
 
 def transcripts_of(*runs: Path) -> Source | None:

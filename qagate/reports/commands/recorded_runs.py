@@ -14,7 +14,6 @@ from qagate.reports.commands.given_runs import (
     RUN_HELP,
     RecordedRunParser,
     check_people_decide,
-    folder_of,
     read_baseline,
     read_earlier,
     save,
@@ -37,7 +36,13 @@ from qagate.reports.run.decisions import why_no_baseline
 from qagate.reports.run.known_decisions import decisions_in_folders
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
-from qagate.reports.run.report_folder import RUN_FILE, keep, later_command, previous
+from qagate.reports.run.report_folder import (
+    RUN_FILE,
+    folder_of,
+    keep,
+    later_command,
+    previous,
+)
 from qagate.reports.run.run_json import load_report, load_run
 from qagate.reports.run.sent_calls import calls_of, parts, title
 from qagate.reports.verdict.rebuild import rebuilt, regated

@@ -195,8 +195,8 @@ def _selection(given: Mapping[str, Any], here: Path) -> Selection:
     limit: int | None = None
     tests_per_slice: int | None = None
     if "limit" in given:
-        count, are_first = read_limit("limit", given["limit"])
-        if are_first:
+        count, are_first_ones = read_limit("limit", given["limit"])
+        if are_first_ones:  # first:N, not N items picked at random
             tests_per_slice = count
         else:
             limit = count

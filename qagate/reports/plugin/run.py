@@ -5,24 +5,30 @@ verdicts are read, and each item becomes a task. ``open`` hands the tasks to the
 process, ``start`` says which of them have a test, and ``host`` is the engine from then on.
 """
 
-import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from qagate.cases.dataset import Plan, Shards
+from qagate.cases.dataset import Plan
 from qagate.cases.earlier import EarlierAnswers
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
-from qagate.evaluators.core import LEXICAL, UsageError, parse_judges
+from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
-from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.ledger.runs import RunIdentity
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.runs import (
+    NO_RUN,
+    RunIdentity,
+    RunProcess,
+    begin_run,
+    end_run,
+    last_run,
+)
 from qagate.evaluators.models import load
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BUDGET
@@ -43,10 +49,11 @@ from qagate.evaluators.runtime.process import EngineProcess, begin
 from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
 from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.runtime.task import Task
-from qagate.evaluators.text import digest
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run_models import RunModels, connect_models
+from qagate.reports.plugin.run_process import run_process, spending_name
+from qagate.reports.run.report_folder import JUDGE_REPLIES, folder_of
 
 if TYPE_CHECKING:
     from qagate.reports.run.baseline import Baseline
@@ -62,10 +69,6 @@ TRIAL_ITEMS = 4
 USED_UP = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
-QA_RUN = "QA_RUN"
-"""The variable that names a run of several processes: what they spend is added up."""
-CI_RUN_VARIABLES = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
-
 
 class EngineRun:
     """The engine of a run. Without ``calling`` it is only described: no key is needed."""
@@ -79,8 +82,7 @@ class EngineRun:
         """Read and connect what the run needs; ``root`` is pytest's rootdir. Raises UsageError."""
         self.options = options
         self.plan = plan
-        self.identity = RunIdentity(id=uuid4().hex, started=time.time())
-        """What tells this run from every other."""
+        self._identity_without_ledger = RunIdentity(id=uuid4().hex, started=time.time())
         self.earlier = _earlier_runs(options)
         """The baseline and the anchor."""
         needs_key = calling and not options.replay
@@ -101,14 +103,17 @@ class EngineRun:
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
+        self._process = run_process(options, plan)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
-            _call_settings(options),
+            _call_settings(options, self._process),
             find_route=partial(_find_batches, options),
         )
+        self.judge_replies = self._session.settings.beside
+        """The files in which the judge's replies of earlier runs may be."""
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._is_started = False
@@ -117,6 +122,12 @@ class EngineRun:
     def has_fixed_order(self) -> bool:
         """Whether items are asked in the plan's order, and not as the tests come to them."""
         return self.stopping is not None
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What tells this run from every other, as the ledger names it."""
+        run = self.host.status.run
+        return self._identity_without_ledger if run == NO_RUN else run
 
     @property
     def spent(self) -> float:
@@ -191,6 +202,17 @@ class EngineRun:
             keys = [key for key in self.plan.items if key in chosen]
         labelled = self.calibrator.select(keys)
         self.host.select([*labelled, *keys], len(labelled))
+
+    def note_end(self, code: int) -> None:
+        """Note in the ledger that this process of the run has ended with an exit code.
+
+        A run of which that is not noted is one that the same command goes on with.
+        """
+        run = self.host.status.run
+        if run == NO_RUN or self.options.replay:
+            return
+        with suppress(QAError), Ledger(self.options.ledger) as ledger:
+            end_run(ledger, self._process, run, time.time(), code)
 
     @property
     def is_judge_measured(self) -> bool:
@@ -297,7 +319,7 @@ def _earlier_answers(
     return tuple(answers_to(plan, run) for run in runs)
 
 
-def _call_settings(options: RunOptions) -> CallSettings:
+def _call_settings(options: RunOptions, process: RunProcess) -> CallSettings:
     """Return how models are asked."""
     return CallSettings(
         ledger=options.ledger,
@@ -305,34 +327,19 @@ def _call_settings(options: RunOptions) -> CallSettings:
         rpm=options.rpm,
         deadline=options.deadline,
         max_cost=options.max_cost,
-        spending=_spending_name(options.choice.shard),
+        spending=spending_name(process, options.choice.shard),
+        process=process,
+        beside=_judge_replies(options),
         replay=options.replay,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
     )
 
 
-def _spending_name(shard: Shards | None) -> str:
-    """Return the name by which a run's spending adds up; empty where it stands alone.
-
-    QA_RUN names the run. Without it a shard is named by its CI run and command line, so
-    that a repeated job goes on with the money that it has left.
-    """
-    parts = [os.environ.get(QA_RUN, "")]
-    if shard and not parts[0]:
-        parts = [_ci_run(), *sys.argv]
-    if not parts[0]:
-        return ""
-    shard_numbers = [shard.of, *shard.held] if shard else None
-    return digest([*parts, shard_numbers])
-
-
-def _ci_run() -> str:
-    """Return the number of the CI run that this process belongs to; empty outside of CI."""
-    for variable in CI_RUN_VARIABLES:
-        if number := os.environ.get(variable):
-            return number
-    return ""
+def _judge_replies(options: RunOptions) -> tuple[Path, ...]:
+    """Return the files in which the judge's replies of earlier runs may be."""
+    runs = [run for run in (options.baseline, options.anchor) if run is not None]
+    return tuple(folder_of(run) / JUDGE_REPLIES for run in runs)
 
 
 def _find_batches(options: RunOptions, caller: Caller) -> CallRoute | None:
@@ -350,5 +357,27 @@ def _make_engine(
 ) -> Engine:
     """Build the engine in its own process; an open ledger cannot be pickled."""
     settings = session.settings
-    ledger = Ledger(settings.ledger, read_only=settings.replay)
-    return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)
+    ledger = session.open_ledger()
+    caller = session.caller(ledger, run=_begin_run(session, ledger))
+    return Engine(tasks, caller, writer, settings.concurrency, stopping)
+
+
+def _begin_run(session: CallSession, ledger: Ledger) -> RunIdentity:
+    """Return the run that this process belongs to; the last one of its name in a replay."""
+    process = session.settings.process
+    if process is None or not session.models:
+        return NO_RUN
+    with suppress(LedgerError):  # the first call reports it
+        if session.settings.replay:
+            last = last_run(ledger, process.name)
+            return NO_RUN if last is None else last.identity
+        return begin_run(ledger, process, time.time(), _open_batches(ledger))
+    return NO_RUN
+
+
+def _open_batches(ledger: Ledger) -> frozenset[str]:
+    """Return the ids of the runs of which a provider still has calls."""
+    if not ledger.documents(BATCH):
+        return frozenset()
+    open_runs = doors.load_open_runs("batches")  # brings aiohttp along
+    return open_runs(ledger)

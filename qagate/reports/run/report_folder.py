@@ -60,6 +60,11 @@ CI_VARIABLE = "CI"
 _LOCK = ".lock"
 
 
+def folder_of(run: Path) -> Path:
+    """Return the folder of a run that is given by it or by its ``run.json``."""
+    return run if run.is_dir() else run.parent
+
+
 def previous(folder: Path) -> Path:
     """Return where the last report that decided is kept once another takes its place."""
     whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link

@@ -29,6 +29,7 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.evaluators.ledger.reply_store import Ledger
+from qagate.evaluators.ledger.runs import CI_RUN_VARIABLES, QA_RUN
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
@@ -37,8 +38,8 @@ from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
 from qagate.reports.plugin.option_values import read_whole
 from qagate.reports.plugin.options import RunOptions, read_words, shard_header
-from qagate.reports.plugin.run import QA_RUN
 from qagate.reports.plugin.run_models import connect_models
+from qagate.reports.plugin.run_process import SPENDING
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
@@ -204,10 +205,10 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     names = {
         name for spec in specs for name in (spec.api_key_env, *spec.headers.values())
     }
-    names |= {*LEDGER, *more, *options.key_names.values()}
+    names |= {*LEDGER, QA_RUN, *CI_RUN_VARIABLES, *more, *options.key_names.values()}
     found = {name: value for name in names if (value := read_variable(name).reveal())}
     return {
-        QA_RUN: secrets.token_hex(8),
+        SPENDING: secrets.token_hex(8),
         **found,
     }  # so that a repeated task goes on with its money
 
