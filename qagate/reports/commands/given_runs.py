@@ -19,6 +19,7 @@ from qagate.reports.run.audit_plan import load_plan
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.clean import line
+from qagate.reports.run.read_again import as_read_by
 from qagate.reports.run.report import Report, Role
 from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart, folder_of
 from qagate.reports.run.transcripts import Source, of_files
@@ -90,6 +91,10 @@ def read_earlier(
     people, to = options.adjudications, options.to
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
     anchor = read_baseline(options.anchor, reports, "anchor", people=people, to=to)
+    if baseline is not None:
+        baseline = as_read_by(baseline, reports)
+    if anchor is not None:
+        anchor = as_read_by(anchor, reports)
     return baseline, anchor
 
 

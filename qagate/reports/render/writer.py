@@ -138,6 +138,7 @@ def write_files(
             parts[name].replace(folder / name)
         if whole:  # take away what another run left: transcripts, letters of slices not run now
             kept = {name.casefold() for name in parts}
+            (folder / report_folder.MARK).unlink(missing_ok=True)
             calls = filter(Path.is_file, [folder / TRANSCRIPTS])
             for path in (*calls, *report_folder.graded_files(folder)):
                 if path.name.casefold() not in kept:

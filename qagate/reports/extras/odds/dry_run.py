@@ -29,7 +29,8 @@ from qagate.evaluators.runtime.forecast import Forecast, Kept
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
-from qagate.reports.gates.decide import Clusters, SessionFacts
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.gates.notes import Clusters
 from qagate.reports.judge.judging import calibrations_in
 from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature

@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -134,7 +135,11 @@ def main(argv: Sequence[str]) -> int:
     )
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:
+    command = mask(shlex.join(["qagate", "run", *argv]))
+    with (
+        claim(here / given.report_dir, command) as claimed,
+        TemporaryDirectory(prefix="qa-ray-") as folder,
+    ):
         ray = _join(
             given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder
         )
@@ -146,6 +151,7 @@ def main(argv: Sequence[str]) -> int:
                 raise UsageError(
                     f"--on ray: {machines} machines need a --ledger postgresql://…"
                 )
+            claimed.begin()
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
             for n in range(1, of + 1):
                 say(
