@@ -17,6 +17,7 @@ from qagate.evaluators.core import Outcome, QAError, parse_judges
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
+from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
@@ -213,9 +214,30 @@ def _as_read(
         if answers.role == earlier.role:
             earlier = replace(
                 earlier,
-                reading=reading_of(run.plan, earlier, answers, outcomes, {}),
+                reading=reading_of(run.plan, earlier, answers, outcomes, _lacking(run)),
             )
     return replace(earlier, people=run.adjudications, plan=run.audit_plan)
+
+
+def _lacking(run: EngineRun) -> dict[str, str]:
+    """Return the slices of which canaries could not be asked, each with why nothing is decided."""
+    lacking: dict[str, str] = {}
+    for canaries in run.host.status.canaries:
+        if not canaries.lacking:
+            continue
+        for slice_ in {
+            item.slice.name: item.slice for item in run.plan.items.values()
+        }.values():
+            version = slice_.rubric.version if slice_.rubric else ""
+            is_everywhere = not canaries.language
+            is_here = (slice_.language, version) == (canaries.language, canaries.rubric)
+            if slice_.kind.by_rubric and (is_everywhere or is_here):
+                lacking[slice_.name] = (
+                    f"{plural(canaries.lacking, 'kept grade')} of {canaries.judge} could not be "
+                    "asked anew, so nobody knows whether the judge is still the same; run the "
+                    "same command again"
+                )
+    return lacking
 
 
 def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
@@ -310,6 +332,8 @@ def _facts(
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
         labels=run.calibrator.records(run.host.arrivals.outcomes),
         label_datasets=run.calibrator.datasets,
+        canaries=status.canaries,
+        canary_usage=status.canary_usage,
         run_id=run.identity.id,
         started=run.identity.started,
         monitor=options.monitor,
