@@ -96,15 +96,18 @@ class Project:
             self.write(f"qa/capital/plain.{language}.yaml", RUBRIC.format(language))
         return self
 
-    def keep(self, name: str) -> Path:
+    def keep(self, name: str, *, anyway: bool = False) -> Path:
         """Move the last report away, to be a baseline whatever it decided; return its folder."""
         self.out.rename(self.path / name)
-        return self.promote(name)
+        return self.promote(name, anyway=anyway)
 
-    def promote(self, name: str) -> Path:
-        """Let a report be a baseline whatever it decided; return its folder."""
+    def promote(self, name: str, *, anyway: bool = False) -> Path:
+        """Let a report be a baseline whatever it decided; return its folder.
+
+        ``anyway`` also if another run passed before it.
+        """
         folder = self.path / name
-        if why_no_baseline(load_report(folder, items=False), ()):
+        if anyway or why_no_baseline(load_report(folder, items=False), ()):
             write_promotion(folder, Promotion(name=name, anyway="a test"))
         return folder
 

@@ -19,6 +19,7 @@ from qagate.reports.run.audit_plan import load_plan
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.clean import line
+from qagate.reports.run.judge_replies import of_folders
 from qagate.reports.run.read_again import as_read_by
 from qagate.reports.run.report import Report, Role
 from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart, folder_of
@@ -168,7 +169,12 @@ def save(report: Report, to: Path | None, *runs: Path) -> list[str]:
     """Write the report whole into a folder, if one is given; return the lines that say so."""
     if to is None:
         return []
-    paths = write(report, to, transcripts_of(*runs))
+    paths = write(
+        report,
+        to,
+        transcripts_of(*runs),
+        judge_replies=of_folders(map(folder_of, runs)),
+    )
     return [f"report: {path}" for path in paths if path.suffix == ".html"]
 
 

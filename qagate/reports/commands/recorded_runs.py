@@ -33,6 +33,7 @@ from qagate.reports.run.baselines import (
     write_promotion,
 )
 from qagate.reports.run.decisions import why_no_baseline
+from qagate.reports.run.judge_replies import of_folders
 from qagate.reports.run.known_decisions import decisions_in_folders
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
@@ -68,7 +69,12 @@ def render(argv: Sequence[str]) -> int:
         help=f"which files, of {','.join(FORMATS)} (default: all)",
     )
     options = parser.parse_args(argv)
-    files = Files(load_report(options.run), options.format, transcripts_of(options.run))
+    files = Files(
+        load_report(options.run),
+        options.format,
+        transcripts_of(options.run),
+        judge_replies=of_folders([folder_of(options.run)]),
+    )
     paths = write_files(files, options.to or folder_of(options.run))
     say(sys.stdout, *map(str, paths))
     return 0

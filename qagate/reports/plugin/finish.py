@@ -13,9 +13,11 @@ from importlib import import_module
 from pathlib import Path
 
 from qagate.cases.dataset import Slice
-from qagate.evaluators.core import Outcome, QAError
+from qagate.evaluators.core import Outcome, QAError, parse_judges
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
+from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
@@ -26,7 +28,7 @@ from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.plugin.worker import gc_paused
 from qagate.reports.render import html, markdown
 from qagate.reports.render.writer import append_summary, write
-from qagate.reports.run import clean
+from qagate.reports.run import clean, judge_replies
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import answers_of, earlier_tries
@@ -212,28 +214,62 @@ def _as_read(
         if answers.role == earlier.role:
             earlier = replace(
                 earlier,
-                reading=reading_of(run.plan, earlier, answers, outcomes, {}),
+                reading=reading_of(run.plan, earlier, answers, outcomes, _lacking(run)),
             )
     return replace(earlier, people=run.adjudications, plan=run.audit_plan)
+
+
+def _lacking(run: EngineRun) -> dict[str, str]:
+    """Return the slices of which canaries could not be asked, each with why nothing is decided."""
+    lacking: dict[str, str] = {}
+    for canaries in run.host.status.canaries:
+        if not canaries.lacking:
+            continue
+        for slice_ in {
+            item.slice.name: item.slice for item in run.plan.items.values()
+        }.values():
+            version = slice_.rubric.version if slice_.rubric else ""
+            is_everywhere = not canaries.language
+            is_here = (slice_.language, version) == (canaries.language, canaries.rubric)
+            if slice_.kind.by_rubric and (is_everywhere or is_here):
+                lacking[slice_.name] = (
+                    f"{plural(canaries.lacking, 'kept grade')} of {canaries.judge} could not be "
+                    "asked anew, so nobody knows whether the judge is still the same; run the "
+                    "same command again"
+                )
+    return lacking
 
 
 def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
     """Write the files of the report; return why it lacks prompts and replies, or nothing."""
     options = run.options
-    has_calls = any(record.calls for record in report.records)
+    has_calls = any(record.calls for record in (*report.records, *report.labels))
     warning = ""
     with ExitStack() as stack:
         transcripts = None
-        if has_calls and not options.no_transcripts:
+        replies = None
+        if has_calls:
             try:
-                ledger = stack.enter_context(Ledger(options.ledger, read_only=True))
-                transcripts = of_ledger(ledger)
-                if packer:
-                    packer.begin(options.ledger, keys_of(report.records))
+                ledger = stack.enter_context(_ledger_of(run))
+                replies = judge_replies.of_ledger(ledger, report, _judge_models(run))
+                if not options.no_transcripts:
+                    transcripts = of_ledger(ledger)
+                    if packer:
+                        packer.begin(options.ledger, keys_of(report.records))
             except QAError as error:
                 warning = f"no prompts and replies in the report folder: {error}"
-        write(report, options.report_dir, transcripts, packer)
+        write(report, options.report_dir, transcripts, packer, replies)
     return "; ".join(part for part in (warning, _keep_decision(run, report)) if part)
+
+
+def _ledger_of(run: EngineRun) -> Ledger:
+    """Return the run's ledger, to be read, with the replies of earlier reports beside it."""
+    beside = load_beside(run.judge_replies)
+    return Ledger(run.options.ledger, read_only=True, beside=beside)
+
+
+def _judge_models(run: EngineRun) -> tuple[str, ...]:
+    return parse_judges(run.options.judges).models()
 
 
 def _keep_decision(run: EngineRun, report: Report) -> str:
@@ -296,6 +332,8 @@ def _facts(
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
         labels=run.calibrator.records(run.host.arrivals.outcomes),
         label_datasets=run.calibrator.datasets,
+        canaries=status.canaries,
+        canary_usage=status.canary_usage,
         run_id=run.identity.id,
         started=run.identity.started,
         monitor=options.monitor,

@@ -14,6 +14,8 @@ from qagate.cases.dataset import (
     SliceSample,
     clusters_in,
 )
+from qagate.evaluators.core import Usage
+from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
@@ -23,6 +25,7 @@ from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
 from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.canary_notes import canary_notes
 from qagate.reports.judge.judging import (
     corrected_gates,
     drift_notes,
@@ -228,8 +231,10 @@ class Facts:
     """The labelled answers that were judged beside the plan's items."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
-    kept: tuple[Record, ...] = ()
-    """Records of a run judged anew whose items are no longer in the data."""
+    canaries: tuple[CanaryResult, ...] = ()
+    """Kept grades that the run asked anew."""
+    canary_usage: Usage = field(default_factory=Usage)
+    """What that took, which no record counts."""
     run_id: str = ""
     """What names the run in the ledger."""
     started: float = 0.0
@@ -252,11 +257,9 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
-    gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
+    inputs = ReportInputs.of(plan, records, facts.calibrations)
     inputs = replace(
         inputs,
-        whole=gone + Counter(inputs.whole),
         labels=facts.labels,
         label_datasets=facts.label_datasets,
     )
@@ -288,8 +291,8 @@ def account(
         records=(),
         provenance=facts.provenance,
         run=facts.run,
-        cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
-        tokens=sum(one.tokens for some in (records, inputs.outside) for one in some),
+        cost=_cost(records, inputs, facts),
+        tokens=_tokens(records, inputs, facts),
         baseline=baseline.path if baseline else "",
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
@@ -297,6 +300,7 @@ def account(
             *(f"{WARNING}{one}" for one in _causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
+            *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
@@ -307,7 +311,7 @@ def account(
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
-        judging=found,
+        judging=replace(found, canaries=facts.canaries),
         shards=inputs.shards,
     )
     return replace(  # these are safe already
@@ -318,6 +322,22 @@ def account(
         reading=baseline.reading if baseline else None,
         anchor_reading=anchor.reading if anchor else None,
     )
+
+
+def _cost(
+    records: Sequence[Record], inputs: ReportInputs, facts: Facts
+) -> float | None:
+    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    costs = [record.cost for record in records]
+    costs += [calibration.cost for calibration in inputs.outside]
+    return total_cost([*costs, facts.canary_usage.cost])
+
+
+def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
+    usage = facts.canary_usage
+    tokens = usage.input_tokens + usage.output_tokens
+    tokens += sum(record.tokens for record in records)
+    return tokens + sum(calibration.tokens for calibration in inputs.outside)
 
 
 def _decided_as(

@@ -86,6 +86,11 @@ def _facts(reports: Sequence[Report]) -> Facts:
         started=_first_decided(reports).at,
         monitor=_first_decided(reports).monitor,
         tries=_tries(reports),
+        canaries=tuple(
+            dict.fromkeys(
+                canaries for report in reports for canaries in report.judging.canaries
+            )
+        ),
     )
 
 

@@ -118,8 +118,10 @@ def main(argv: Sequence[str]) -> int:
     to_merge = [f"--to={given.report_dir}"]
     for role, run in (("baseline", given.baseline), ("anchor", given.anchor)):
         if run:
-            check_apart(find_run(run, here), here / given.report_dir, role)
+            earlier = find_run(run, here)
+            check_apart(earlier, here / given.report_dir, role)
             to_merge.append(f"--{role}={run}")
+            words.append(f"--{role}={_carried(earlier, here, role)}")
     options, _ = read_words(
         [*words, f"--ledger={given.ledger}", "--shard=1/100000"], here
     )
@@ -211,6 +213,20 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
         SPENDING: secrets.token_hex(8),
         **found,
     }  # so that a repeated task goes on with its money
+
+
+def _carried(run: Path, here: Path, role: str) -> Path:
+    """Return where a run lies in what each shard carries along: it reads the run's answers.
+
+    Raises UsageError for a run outside of the working folder, which is not carried.
+    """
+    path, folder = run.resolve(), here.resolve()
+    if not path.is_relative_to(folder):
+        raise UsageError(
+            f"--{role}: {run} lies outside of {here}, and shards carry only this folder; "
+            "promote the run, or start above it"
+        )
+    return path.relative_to(folder)
 
 
 def _luggage(here: Path) -> bytes:
