@@ -237,9 +237,9 @@ class Canaries:
     async def _kept_grades(self, places: Collection[JudgePlace]) -> list[KeptGrade]:
         """Return the kept grades in these places that would count, each once."""
         wanted = []
-        for graded in _graded_answers(self._tasks.values()):
+        for graded in graded_answers(self._tasks.values()):
             for member in judging_models(graded.judge):
-                if _place(graded.case, member) in places:
+                if judge_place(graded.case, member) in places:
                     wanted.append((graded, member))
         grades: dict[tuple[str, str], KeptGrade] = {}
         for start in range(0, len(wanted), LOOK_UPS_AT_ONCE):
@@ -257,7 +257,7 @@ class Canaries:
         self, graded: GradedAnswer, member: RubricJudge
     ) -> KeptGrade | None:
         """Return the grade that an earlier run kept of an answer, or None."""
-        place = _place(graded.case, member)
+        place = judge_place(graded.case, member)
         kept = Kept(
             since=self._counts_since(place, member.model), without=self._caller.run.id
         )
@@ -274,7 +274,7 @@ class Canaries:
             member=member,
             key=meter.calls[0],
             label=verdict.label,
-            side=_side(verdict, graded),
+            side=side_of(verdict, graded.calls_right),
             version=_version(member, meter),
         )
 
@@ -395,7 +395,7 @@ def _places_of(canaries: Iterable[KeptGrade]) -> list[JudgePlace]:
     return list(dict.fromkeys(canary.result_place for canary in canaries))
 
 
-def _graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
+def graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
     """Yield the answers of earlier runs and the labelled ones: all that may be graded already."""
     for task in tasks:
         for rank, role in enumerate(EARLIER_ROLES):
@@ -422,10 +422,11 @@ def judged_places(tasks: Iterable[Task]) -> Iterator[JudgePlace]:
     """Yield where models judge these tasks."""
     for task in tasks:
         for member in judging_models(task.judge):
-            yield _place(task.case, member)
+            yield judge_place(task.case, member)
 
 
-def _place(case: core.Case, member: RubricJudge) -> JudgePlace:
+def judge_place(case: core.Case, member: RubricJudge) -> JudgePlace:
+    """Return where a model judges a case."""
     return JudgePlace(
         judge=member.spec, language=case.language, rubric=member.rubric.version
     )
@@ -437,8 +438,9 @@ def _part(place: JudgePlace, model: Model) -> JudgedPart:
     )
 
 
-def _side(verdict: core.Verdict, graded: GradedAnswer) -> GradeSide:
-    if graded.calls_right(verdict):
+def side_of(verdict: core.Verdict, calls_right: CallsRight) -> GradeSide:
+    """Return whether a grade passes, does not, or says that the answer attempts nothing."""
+    if calls_right(verdict):
         return "right"
     return "silent" if verdict.grade == core.NOT_ATTEMPTED else "wrong"
 
@@ -448,7 +450,7 @@ def _differs(canary: KeptGrade, verdict: core.Verdict | None) -> bool:
     if verdict is None:
         return True
     if verdict.rating is not None:
-        return _side(verdict, canary.graded) != canary.side
+        return side_of(verdict, canary.graded.calls_right) != canary.side
     return verdict.label != canary.label
 
 
