@@ -10,11 +10,16 @@ from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
-from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.models.pricing import PriceTier, Pricing
 from qagate.evaluators.models.spec import Prices, Spec, parse
+from qagate.evaluators.runtime.forecast import (
+    Call,
+    Forecast,
+    calls_ahead,
+    make_forecast,
+)
 from qagate.evaluators.runtime.task import Task
 from tests.support.engine_bench import correct
 from tests.support.figures import some

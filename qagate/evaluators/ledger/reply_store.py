@@ -65,12 +65,13 @@ _IS_IMPORTED = (
 )
 
 _FIND_NEWEST = f"""
-WITH wanted (number, key, run, since) AS (VALUES {{values}}),
+WITH wanted (number, key, run, since, excluded_run) AS (VALUES {{values}}),
 newest (number, key, run) AS (
     SELECT number, key, (
         SELECT calls.run FROM calls
         WHERE calls.key = wanted.key
             AND (calls.run = wanted.run OR calls.at >= wanted.since)
+            AND calls.run <> wanted.excluded_run
         ORDER BY calls.at DESC, calls.run DESC LIMIT 1
     )
     FROM wanted
@@ -83,9 +84,12 @@ FROM newest JOIN calls ON calls.key = newest.key AND calls.run = newest.run
 
 _FIND_ALL = f"""
 SELECT {Sql.COLUMNS}, {_IS_IMPORTED} FROM calls
-WHERE key = ? AND (run = ? OR at >= ?) ORDER BY at DESC, run DESC
+WHERE key = ? AND (run = ? OR at >= ?) AND run <> ? ORDER BY at DESC, run DESC
 """
 """All rows that count under one key, the newest first."""
+
+_NO_RUNS_ID = "-"
+"""No run has this id."""
 
 _SET_ASIDE = (
     # Any column may be the damaged one.
@@ -114,9 +118,10 @@ class _Wanted(NamedTuple):
     kept: Kept
 
     @property
-    def values(self) -> tuple[str, str | None, float]:
+    def values(self) -> tuple[str, str | None, float, str]:
         """What a query is given; in place of an empty id NULL, which equals no run's."""
-        return self.key, self.kept.run or None, self.kept.since
+        kept = self.kept
+        return self.key, kept.run or None, kept.since, kept.without or _NO_RUNS_ID
 
 
 class _Found(NamedTuple):
@@ -568,7 +573,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 @lru_cache
 def _query_of_newest(count: int) -> str:
     """Return the query of the newest row that counts, of so many wanted ones."""
-    return _FIND_NEWEST.format(values=", ".join(["(?, ?, ?, ?)"] * count))
+    return _FIND_NEWEST.format(values=", ".join(["(?, ?, ?, ?, ?)"] * count))
 
 
 def _found(values: Sequence[Any]) -> _Found:

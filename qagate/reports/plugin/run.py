@@ -11,12 +11,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from qagate.cases.dataset import Plan
+from qagate.cases.earlier import EarlierAnswers
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
-from qagate.evaluators.core import LEXICAL, QAError, parse_judges
+from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.runs import (
@@ -50,7 +52,7 @@ from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions
-from qagate.reports.plugin.run_models import connect_models
+from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.run_process import run_process, spending_name
 from qagate.reports.run.report_folder import JUDGE_REPLIES, folder_of
 
@@ -81,16 +83,21 @@ class EngineRun:
         """Read and connect what the run needs; ``root`` is pytest's rootdir. Raises UsageError."""
         self.options = options
         self.plan = plan
+        self._identity_without_ledger = RunIdentity(id=uuid4().hex, started=time.time())
         self.earlier = _earlier_runs(options)
         """The baseline and the anchor."""
         needs_key = calling and not options.replay
         self.connected = connect_models(options, needs_key=needs_key)
+        _check_monitor(options, self.earlier[0], self.connected)
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
+        self.earlier_answers = _earlier_answers(plan, self.earlier)
+        """What baseline and anchor answered to the plan's items, in this order."""
         self.tasks: Mapping[str, Task] = make_tasks(
             plan.items.values(),
             self.connected.model,
             self.connected.judges,
             self.adjudications,
+            self.earlier_answers,
         )
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
@@ -116,6 +123,12 @@ class EngineRun:
     def has_fixed_order(self) -> bool:
         """Whether items are asked in the plan's order, and not as the tests come to them."""
         return self.stopping is not None
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What tells this run from every other, as the ledger names it."""
+        run = self.host.status.run
+        return self._identity_without_ledger if run == NO_RUN else run
 
     @property
     def spent(self) -> float:
@@ -238,7 +251,7 @@ def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
-    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
+    """Return the baseline and the anchor. Raises UsageError for a run that may be none."""
     if options.baseline is None and options.anchor is None:
         return None, None
     from qagate.reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
@@ -247,9 +260,64 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
     anchor = None
     if options.baseline:
         baseline = load_baseline(options.baseline)
+        _check_may_decide(options, baseline)
     if options.anchor:
         anchor = load_baseline(options.anchor, "anchor")
+        _check_may_decide(options, anchor)
     return baseline, anchor
+
+
+def _check_may_decide(options: RunOptions, earlier: "Baseline") -> None:
+    """Raise UsageError for an earlier run that may decide nothing about this one."""
+    if options.gates_off or earlier.anyway:
+        return
+    from qagate.reports.run.decisions import why_no_baseline  # noqa: PLC0415  # as above
+    from qagate.reports.run.known_decisions import known_here  # noqa: PLC0415
+
+    known = known_here(options.here, options.report_dir, options.ledger)
+    why = why_no_baseline(earlier.report, known)
+    if why:
+        raise UsageError(
+            f"--{earlier.role}: {earlier.path}: {why}; `qagate compare` shows what changed all the "
+            "same, and `qagate promote NAME RUN --anyway REASON` makes it a baseline that says so"
+        )
+
+
+def _check_monitor(
+    options: RunOptions, baseline: "Baseline | None", connected: RunModels
+) -> None:
+    """Raise UsageError for ``--monitor`` of another model than the baseline's."""
+    if not options.monitor or baseline is None:
+        return
+    from qagate.reports.run.json_data import inner, ordered  # noqa: PLC0415  # few runs monitor
+
+    former = baseline.report.model
+    if options.model != former:
+        raise UsageError(
+            f"--monitor: looks at the baseline's own model, {former}; this run's is "
+            f"{options.model}: leave --monitor out, or give --model {former}"
+        )
+    then = inner(baseline.report.provenance, "sent", former).get("parameters")
+    now = None
+    if former in connected.models:
+        now = ordered(connected.models[former].identity).get("parameters")
+    if then != now:
+        raise UsageError(
+            f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "
+            f"{then}; leave --monitor out, or restore them in the models file"
+        )
+
+
+def _earlier_answers(
+    plan: Plan, earlier: "Sequence[Baseline | None]"
+) -> tuple[EarlierAnswers, ...]:
+    """Return what the earlier runs that there are answered to the items of a plan."""
+    runs = [baseline for baseline in earlier if baseline is not None]
+    if not runs:
+        return ()
+    from qagate.reports.run.earlier_answers import answers_to  # noqa: PLC0415  # with a baseline only
+
+    return tuple(answers_to(plan, run) for run in runs)
 
 
 def _call_settings(options: RunOptions, process: RunProcess) -> CallSettings:

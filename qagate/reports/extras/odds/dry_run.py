@@ -15,8 +15,6 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome, Reply
-from qagate.evaluators.judges import forecast as costs
-from qagate.evaluators.judges.forecast import Forecast, Kept
 from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.beside import load_beside
@@ -25,11 +23,14 @@ from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
+from qagate.evaluators.runtime import forecast as costs
 from qagate.evaluators.runtime.budget import VERDICT_TOKENS
+from qagate.evaluators.runtime.forecast import Forecast, Kept
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
-from qagate.reports.gates.decide import Clusters, SessionFacts
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.gates.notes import Clusters
 from qagate.reports.judge.judging import calibrations_in
 from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature

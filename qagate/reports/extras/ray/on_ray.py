@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -117,8 +118,10 @@ def main(argv: Sequence[str]) -> int:
     to_merge = [f"--to={given.report_dir}"]
     for role, run in (("baseline", given.baseline), ("anchor", given.anchor)):
         if run:
-            check_apart(find_run(run, here), here / given.report_dir, role)
+            earlier = find_run(run, here)
+            check_apart(earlier, here / given.report_dir, role)
             to_merge.append(f"--{role}={run}")
+            words.append(f"--{role}={_carried(earlier, here, role)}")
     options, _ = read_words(
         [*words, f"--ledger={given.ledger}", "--shard=1/100000"], here
     )
@@ -134,7 +137,11 @@ def main(argv: Sequence[str]) -> int:
     )
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:
+    command = mask(shlex.join(["qagate", "run", *argv]))
+    with (
+        claim(here / given.report_dir, command) as claimed,
+        TemporaryDirectory(prefix="qa-ray-") as folder,
+    ):
         ray = _join(
             given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder
         )
@@ -146,6 +153,7 @@ def main(argv: Sequence[str]) -> int:
                 raise UsageError(
                     f"--on ray: {machines} machines need a --ledger postgresql://…"
                 )
+            claimed.begin()
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
             for n in range(1, of + 1):
                 say(
@@ -205,6 +213,20 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
         SPENDING: secrets.token_hex(8),
         **found,
     }  # so that a repeated task goes on with its money
+
+
+def _carried(run: Path, here: Path, role: str) -> Path:
+    """Return where a run lies in what each shard carries along: it reads the run's answers.
+
+    Raises UsageError for a run outside of the working folder, which is not carried.
+    """
+    path, folder = run.resolve(), here.resolve()
+    if not path.is_relative_to(folder):
+        raise UsageError(
+            f"--{role}: {run} lies outside of {here}, and shards carry only this folder; "
+            "promote the run, or start above it"
+        )
+    return path.relative_to(folder)
 
 
 def _luggage(here: Path) -> bytes:
