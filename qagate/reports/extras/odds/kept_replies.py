@@ -47,12 +47,13 @@ class KeptElsewhere:
             return asyncio.run(work(self._kept(ledger, ledger.look_up)))
 
     def _kept(self, ledger: Ledger, find: FindReply) -> KeptReplies:
-        since: dict[str, float] = {}
+        since: dict[tuple[str, str, str], float] = {}
 
         def counts_since(part: JudgedPart) -> float:
-            if part.key not in since:
-                since[part.key] = voided_since(ledger, part)
-            return since[part.key]
+            place = (part.judge_key, part.language, part.rubric)
+            if place not in since:
+                since[place] = voided_since(ledger, part)
+            return since[place]
 
         return KeptReplies(
             find=self._with_fresh_keys(find), run=self._run, counts_since=counts_since
