@@ -23,6 +23,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Self
 
@@ -191,16 +192,24 @@ class Canaries:
 
         Judges go on as soon as it has ended, however it did. Raises LedgerError.
         """
-        try:
-            if any(judged_places(self._tasks.values())):
-                keys = await selection()
-                selected = [self._tasks[key] for key in keys if key in self._tasks]
-                self.results = await self._results(selected)
-        finally:
-            self._are_over.set()
+        # Until the canaries are chosen a batch is held back, so that they go with the first one.
+        with ExitStack() as held_back:
+            try:
+                if any(judged_places(self._tasks.values())):
+                    held_back.enter_context(self._caller.route.item(self._meter()))
+                    keys = await selection()
+                    selected = [self._tasks[key] for key in keys if key in self._tasks]
+                    self.results = await self._results(selected, held_back)
+            finally:
+                self._are_over.set()
 
-    async def _results(self, selected: Sequence[Task]) -> tuple[CanaryResult, ...]:
-        """Return what the canaries show: this run's, or where it asks nothing the latest ones."""
+    async def _results(
+        self, selected: Sequence[Task], held_back: ExitStack
+    ) -> tuple[CanaryResult, ...]:
+        """Return what the canaries show: this run's, or where it asks nothing the latest ones.
+
+        Closes what is ``held_back`` once the canaries are at work.
+        """
         known = self._known_results()
         grades = await self._kept_grades(set(judged_places(selected)))
         canaries = [
@@ -216,7 +225,7 @@ class Canaries:
                 latest[place] for place in _places_of(canaries) if place in latest
             )
         began = time.time()
-        new = _counted(await self._ask_anew(canaries))
+        new = _counted(await self._ask_anew(canaries, held_back))
         results = judged_by([*known.values(), *new.values()])
         if self._caller.run.id and not self._caller.is_replay:
             await self._keep(results, canaries, began)
@@ -290,38 +299,46 @@ class Canaries:
             await asyncio.sleep(0)
         return True
 
-    async def _ask_anew(self, canaries: Sequence[KeptGrade]) -> list[NewGrade]:
+    async def _ask_anew(
+        self, canaries: Sequence[KeptGrade], held_back: ExitStack
+    ) -> list[NewGrade]:
         """Return the new grades of canaries; in a batch all are asked at the same time."""
-        at_once = self._at_once
-        if self._caller.route.takes_all:
-            at_once = max(1, len(canaries))
-        turns = asyncio.Semaphore(at_once)
+        route = self._caller.route
+        turns = asyncio.Semaphore(len(canaries) if route.takes_all else self._at_once)
 
-        async def in_turn(canary: KeptGrade) -> NewGrade:
-            async with turns:
-                return await self._new_grade(canary)
+        async def in_turn(
+            canary: KeptGrade, meter: Meter, at_work: ExitStack
+        ) -> NewGrade:
+            with at_work:
+                async with turns:
+                    return await self._new_grade(canary, meter)
 
-        return list(await asyncio.gather(*map(in_turn, canaries)))
+        asking = []
+        for canary in canaries:
+            meter = self._meter()
+            at_work = ExitStack()
+            at_work.enter_context(route.item(meter))
+            asking.append(in_turn(canary, meter, at_work))
+        held_back.close()
+        return list(await asyncio.gather(*asking))
 
-    async def _new_grade(self, canary: KeptGrade) -> NewGrade:
+    async def _new_grade(self, canary: KeptGrade, meter: Meter) -> NewGrade:
         """Ask a kept grade anew, past all replies but those of this run."""
-        meter = self._meter()
         past_others = Kept(run=self._caller.run.id, since=NEVER)
         ask = self._caller.metered(meter, judging=past_others)
         graded = canary.graded
         verdict: core.Verdict | None = None
-        with self._caller.route.item(meter):
-            judging = canary.member.judge(graded.case, graded.answer, ask)
-            try:
-                verdict = await self._caller.sender.before_the_end(
-                    judging, JUDGING_GRACE_SECONDS
-                )
-            except CallError:
-                return NewGrade(kept=canary, is_lacking=True)
-            except JudgeError:
-                pass  # what was a grade is none: it differs
-            finally:
-                self.usage += meter.usage
+        judging = canary.member.judge(graded.case, graded.answer, ask)
+        try:
+            verdict = await self._caller.sender.before_the_end(
+                judging, JUDGING_GRACE_SECONDS
+            )
+        except CallError:
+            return NewGrade(kept=canary, is_lacking=True)
+        except JudgeError:
+            pass  # what was a grade is none: it differs
+        finally:
+            self.usage += meter.usage
         version = _version(canary.member, meter)
         change = ""
         if version != canary.version:
