@@ -7,7 +7,14 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from qagate.cases import thresholds
-from qagate.cases.dataset import DATASET_FILE, Dataset, Sampling, Slice, Threshold
+from qagate.cases.dataset import (
+    DATASET_FILE,
+    Dataset,
+    Retired,
+    Sampling,
+    Slice,
+    Threshold,
+)
 from qagate.cases.labels import LabelReading, Scale
 from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
@@ -46,7 +53,8 @@ SHARED_KEYS = (
 )
 """Keys of a language that the data set may give for all of them."""
 LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
-LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
+RETIRED_KEYS = ("ids", "reason")
+LANGUAGE_KEYS = ("file", "gates", "yes", "no", "retired", *SHARED_KEYS)
 DATASET_KEYS = (
     "kind",
     "languages",
@@ -268,6 +276,7 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            retired=_retired(settings),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
             offline_floor=_floors(settings_of["offline_floor"], "offline_floor"),
@@ -286,6 +295,15 @@ class _DatasetFile:
             message = f"want a language code such as 'en', got {shown(rubric_language)}"
             raise settings.problem("rubric_language", message)
         return rubric_language
+
+
+def _retired(settings: Settings) -> Retired:
+    """Return the items that a language retires, and why. Raises UsageError without a reason."""
+    if "retired" not in settings.values:
+        return Retired()
+    part = settings.part("retired")
+    part.check_keys(RETIRED_KEYS, required=RETIRED_KEYS)
+    return Retired(ids=part.words("ids"), reason=part.text("reason"))
 
 
 def _floors(settings: Settings, key: str) -> dict[str, float]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from qagate.evaluators.statistics.probabilities import student_quantile
@@ -60,24 +61,37 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
     return low, high
 
 
-def unseen_share(n: float) -> float:
+TAIL = 0.025
+"""The error that each end of a 95 % interval may have."""
+
+
+def normal_quantile(tail: float) -> float:
+    """Return the point of the normal distribution beyond which its upper ``tail`` lies."""
+    if tail == TAIL:
+        return Z95
+    return NormalDist().inv_cdf(1 - tail)
+
+
+def unseen_share(n: float, tail: float = TAIL) -> float:
     """Return the largest share of a population that ``n`` items may miss, 0 to 1.
 
-    It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials.
+    It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials, an end
+    that errs with a probability of ``tail``.
     """
-    return Z95**2 / (n + Z95**2)
+    z = normal_quantile(tail)
+    return z**2 / (n + z**2)
 
 
-def quantile(clusters: float, trials: float) -> float:
-    """Return the 97.5 % point for an interval over ``trials`` in ``clusters``.
+def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
+    """Return the point for an interval over ``trials`` in ``clusters``, by its ends' error.
 
     It is the normal distribution's if each trial is its own cluster. Otherwise the number of
     independent trials is estimated, and it is Student's with ``clusters`` - 1 degrees of freedom;
     Bell and McCaffrey (2002), Survey Methodology 28:169, compare such choices.
     """
     if trials <= clusters:
-        return Z95
-    return student_quantile(max(1.0, clusters - 1))
+        return normal_quantile(tail)
+    return student_quantile(max(1.0, clusters - 1), tail)
 
 
 def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
@@ -171,9 +185,13 @@ def resample(patterns: Array, items: Array) -> Array:
 
 
 def percentile(
-    numerators: Array, denominators: Array, clusters: float = 0, trials: float = 0
+    numerators: Array,
+    denominators: Array,
+    clusters: float = 0,
+    trials: float = 0,
+    tail: float = TAIL,
 ) -> Interval | None:
-    """Return the middle 95 % of the resampled ratios.
+    """Return the resampled ratios but for a ``tail`` on each side: the middle 95 %.
 
     Rounds with denominator 0 are left out. None if they are more than half, or if all others are
     equal: a sample without variation does not show how wide the interval should be. For fewer
@@ -186,9 +204,9 @@ def percentile(
     if 2 * int(defined.sum()) < len(denominators):
         return None
     ratios = numerators[defined] / denominators[defined]
-    tail_percent = 2.5
+    tail_percent = 100 * tail
     if clusters < trials:
-        reach = quantile(clusters, trials) * math.sqrt(
+        reach = quantile(clusters, trials, tail) * math.sqrt(
             clusters / max(1.0, clusters - 1)
         )
         tail_percent = 50 * math.erfc(reach / math.sqrt(2))

@@ -83,11 +83,12 @@ def beta_quantile(a: int, b: int, level: float) -> float:
 
 
 @cache
-def student_quantile(freedom: float) -> float:
-    """Return the 97.5 % point of Student's distribution with so many degrees of freedom, from 1.
+def student_quantile(freedom: float, tail: float = 0.025) -> float:
+    """Return the point of Student's distribution beyond which its upper ``tail`` lies.
 
-    With t = sqrt(freedom) tan(angle) the density is a power of the cosine, and is integrated by
-    Gauss and Legendre's rule of 64 nodes. The point is the angle within which 47.5 % lie.
+    ``freedom`` are its degrees of freedom, from 1. With t = sqrt(freedom) tan(angle) the density
+    is a power of the cosine, and is integrated by Gauss and Legendre's rule of 64 nodes. The point
+    is the angle within which half of the distribution but the tail lies.
     """
     import numpy as np
 
@@ -97,7 +98,7 @@ def student_quantile(freedom: float) -> float:
     def missing(angle: float) -> float:
         density = np.cos(angle * (nodes + 1) / 2) ** (freedom - 1)
         integral = (weights * density).sum() * angle / 2
-        return 0.475 - float(factor / math.sqrt(math.pi) * integral)
+        return 0.5 - tail - float(factor / math.sqrt(math.pi) * integral)
 
     widest = min(math.pi / 2, 20 / math.sqrt(freedom))
     return math.sqrt(freedom) * math.tan(root(missing, 0.0, widest))

@@ -27,15 +27,16 @@ class SharePairs:
     """The lower end of its interval, at the strictness of the gate."""
     high: float
     """The upper end."""
-    pairs: int
+    pairs: float
     weight: float
     """The share of pairs that count as independent."""
     harm: int
     """-1 where a drop harms, 1 where a rise does."""
-    moves: Mapping[tuple[str, str], int]
+    moves: Mapping[tuple[str, str], float]
     """The number of pairs by their result in the old run and in the new one.
 
-    Where a result is missing it is ``ASSUMED_HIT`` or ``ASSUMED_MISS``.
+    Where a result is missing it is ``ASSUMED_HIT`` or ``ASSUMED_MISS``. Empty where no judge
+    with a rubric graded.
     """
 
     @property
