@@ -1,4 +1,4 @@
-"""People's verdicts on single answers, and the judge that gives them instead of asking.
+"""People's verdicts on single answers, and the judge that puts them before its own.
 
 A verdict is kept under a digest of the item and the answer (``answer_digest``). So it holds
 in every later run in which a model gives exactly this answer, and for no other answer.
@@ -69,7 +69,11 @@ Adjudications = Mapping[str, Adjudication]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdjudicatedJudge:
-    """Gives a person's verdict on exactly this answer if there is one; else ``behind`` decides."""
+    """Gives a person's verdict on exactly this answer if there is one, beside the judge's own.
+
+    The judge behind it grades every answer. Where people looked at the answers of one run
+    alone, two runs can still be compared by what the judge said of both.
+    """
 
     behind: core.Judge
     adjudications: Adjudications
@@ -87,10 +91,10 @@ class AdjudicatedJudge:
         return (self.behind,)
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the person's verdict, without a call, or the judge's.
+        """Return the person's verdict with the judge's beside it, or the judge's alone.
 
-        The reason quotes a judge that needs no call, such as rules. Raises JudgeError for a
-        person's verdict that the item cannot have.
+        A person's verdict stands also where the judge gives none. Raises JudgeError for one
+        that the item cannot have.
         """
         adjudication = self.adjudications.get(answer_digest(case, answer))
         if adjudication is None:
@@ -102,22 +106,20 @@ class AdjudicatedJudge:
                 f"correct the adjudication {adjudication.digest}",
                 kind=UNFIT,
             )
-        verdict = adjudication.verdict
-        judges_label = await self._label_without_a_call(case, answer)
-        if not judges_label:
-            return verdict
-        reason = f"{verdict.reason}; {self.spec}: {judges_label}"
-        return replace(verdict, reason=reason)
-
-    async def _label_without_a_call(self, case: core.Case, answer: str) -> str:
-        """Return the label that the judge behind gives; empty if it would have to ask a model."""
+        judged = core.Verdict()
         with suppress(core.CallError, core.JudgeError):
-            verdict = await self.behind.judge(case, answer, _refuse)
-            return verdict.label
-        return ""
+            judged = await self.behind.judge(case, answer, ask)
+        return _beside(adjudication.verdict, judged, self.spec)
 
 
-async def _refuse(model: core.Model, request: core.Request) -> core.Reply:
-    raise core.CallError(
-        "adjudicated", f"{model.spec}: a person decided; no call is made"
+def _beside(by_person: core.Verdict, by_judge: core.Verdict, spec: str) -> core.Verdict:
+    """Return a person's verdict that also says the judge's, which may be empty."""
+    reason = by_person.reason
+    if by_judge.label:
+        reason = f"{reason}; {spec}: {by_judge.label}"
+    return replace(
+        by_person,
+        reason=reason,
+        judge_grade=by_judge.grade,
+        judge_rating=by_judge.rating,
     )

@@ -175,7 +175,7 @@ def grades(project: Project) -> list[object]:
 def test_a_verdict_beside_the_data_overrides_the_judge(
     project: Project, workers: int
 ) -> None:
-    """For that answer: no call is made about it, the record and a note name the person."""
+    """For that answer; record and note name the person, and the judge's grade stands beside."""
     capitals(project)
     with loopback(handler=truthful()) as server:
         judge = ("--judge", spec(server))
@@ -184,11 +184,12 @@ def test_a_verdict_beside_the_data_overrides_the_judge(
         adjudicate(project, "qa/capital/adjudications.yaml", "q2", "INCORRECT")
         before = server.count
         result = project.run_with(workers, *judge, "--ledger", "other.sqlite3", "qa")
-    assert server.count == before + 2
+    assert server.count == before + 3
     result.assert_outcomes(passed=2)
     record = project.records()[1]
     assert (record["grade"], record["adjudicated_by"]) == ("INCORRECT", "Ana")
-    assert (record["reason"], record["cost"]) == ("adjudicated by Ana: I know it", 0)
+    assert record["judge_grade"] == "CORRECT"
+    assert str(record["reason"]).startswith("adjudicated by Ana: I know it; openai:")
     report = project.report()
     assert "1 verdict by people (Ana)" in report["notes"]
     assert report["provenance"]["adjudications"]["verdicts"] == 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from qagate.cases.dataset import Threshold
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.reports.plugin.finish import ci_link
 from qagate.reports.plugin.terminal import ci_lines
 from qagate.reports.render import console, markdown, words, writer
@@ -144,18 +144,11 @@ def test_what_decides_stands_before_the_first_fold() -> None:
 
 
 def test_figures_have_words() -> None:
-    """An address in a code span; undefined, zero, unknown in words; the furthest fall first."""
+    """An address in a code span; undefined and unknown in words; the furthest fall first."""
     said = "openai:m@http://127.0.0.1:4111/v1, see https://example.org/a_b."
     assert clean.prose(said) == (
         "`openai:m@http://127.0.0.1:4111/v1`, see `https://example.org/a_b`."
     )
-    assert number(None) == number(float("nan")) == "undefined"
-    assert number(-0.0) == number(-1e-12) == "0.000"
-    assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == [
-        "0.005",
-        "0.00412",
-        "0.0000731",
-    ]
     assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
     assert words.cost(report(cost=float("inf"))) == "unknown"
     assert words.cost(report(cost=1234.5)) == "$1,234.5000"

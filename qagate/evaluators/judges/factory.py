@@ -22,6 +22,8 @@ from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.spec import Spec, check_judge, parse
+from qagate.evaluators.models.urls import with_one_loopback_name
+from qagate.evaluators.models.versions import may_be_one_model
 from qagate.evaluators.rubric import (
     RUBRICS,
     Protocol,
@@ -183,8 +185,18 @@ def _identity(judge: JudgeSpec, specs: Mapping[str, Spec]) -> str | tuple[str, s
 
 
 def address(spec: Spec) -> tuple[str, str]:
-    """Return the URL and name of a model: equal for two SPECs of one model, over any API."""
-    return spec.base_url, spec.name
+    """Return the URL and name of a model: equal for two SPECs of one model, over any API.
+
+    This machine has one name, whether a SPEC says ``localhost`` or ``127.0.0.1``.
+    """
+    return with_one_loopback_name(spec.base_url), spec.name
+
+
+def is_same_model(first: Spec, second: Spec) -> bool:
+    """Return whether two SPECs may be one model: a name without a date means any dated one."""
+    first_url, first_name = address(first)
+    second_url, second_name = address(second)
+    return first_url == second_url and may_be_one_model(first_name, second_name)
 
 
 def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
 from qagate.evaluators.kept_requests import request_key
+from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.engine import MetricRunner, Task
@@ -162,7 +163,7 @@ Prefixes = set[tuple[str, core.Message, str]]
 def make_forecast(
     calls: Iterable[Call],
     specs: Mapping[str, Spec],
-    pricing: Mapping[str, budget.Pricing | None],
+    pricing: Mapping[str, Pricing | None],
     prefixes: Prefixes | None,
 ) -> Forecast:
     """Return the total of calls; ``specs`` and ``pricing`` are by SPEC.
@@ -182,7 +183,7 @@ def make_forecast(
 
 
 def _forecast_of(
-    call: Call, spec: Spec, price: budget.Pricing | None, prefixes: Prefixes | None
+    call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes | None
 ) -> Forecast:
     """Return the forecast of a call without a kept reply; its prefix joins ``prefixes``."""
     limit = budget.output_limit(spec, call.request)

@@ -7,7 +7,6 @@ which never shows the key. Retries, limits and money are the engine's.
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,10 +18,8 @@ from qagate.evaluators.models.adapter import JsonObject, parse_body, refuse_body
 from qagate.evaluators.models.endpoint import Endpoint, open_endpoint
 from qagate.evaluators.models.keys import no_key, no_key_sent
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.models.versions import may_be_one_model
 from qagate.evaluators.text import Key, mask, one_line
-
-_RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})")
-"""What a provider puts behind a model's name: a date, or a number as in -002."""
 
 
 class ApiModel:
@@ -124,24 +121,9 @@ def _check_model(name: str, wanted: str, answers_as: tuple[str, ...]) -> None:
     ``answers_as`` are further names that the user allows; ``*`` allows any.
     """
     for allowed in (wanted, *answers_as):
-        if allowed == "*" or _is_same_model(name, allowed):
+        if allowed == "*" or may_be_one_model(name, allowed):
             return
     refuse_body(
         f"model {name[:80]!r} answered in place of {wanted!r}; "
         "if they are the same, put that name under answers_as in models.yaml"
     )
-
-
-def _is_same_model(name: str, other: str) -> bool:
-    """Return whether two names are the same but for a release behind one of them."""
-    short, long = sorted((_bare_name(name), _bare_name(other)), key=len)
-    if not short or not long.startswith(short):
-        return False
-    release = long[len(short) :]
-    return not release or _RELEASE.fullmatch(release) is not None
-
-
-def _bare_name(name: str) -> str:
-    """Return a model's name without a gateway's prefix and the words for "newest release"."""
-    last_part = name.casefold().rstrip("/").rpartition("/")[2]
-    return last_part.removesuffix(":latest").removesuffix("-latest")

@@ -33,6 +33,15 @@ def is_loopback(url: str) -> bool:
     return address is not None and address.is_loopback
 
 
+def with_one_loopback_name(url: str) -> str:
+    """Return a normal base URL in which this machine, by whatever name, is ``localhost``."""
+    if not is_loopback(url):
+        return url
+    parts = urlsplit(url)
+    host = "localhost" if parts.port is None else f"localhost:{parts.port}"
+    return parts._replace(netloc=host).geturl()
+
+
 def normalise_url(url: str) -> str:
     """Return a base URL with lower-case scheme and host, without default port and end slash.
 

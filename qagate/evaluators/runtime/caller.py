@@ -51,6 +51,10 @@ T = TypeVar("T")
 DEADLINE = "deadline"
 """The kind of a StoppedError for a run whose time is used up."""
 
+BATCH = "batch"
+"""The kind of a StoppedError for an item whose calls are still with a provider, and of the
+ledger's documents about them."""
+
 DEADLINE_GRACE_SECONDS = 1.5
 """So long may a call in flight go on after the run's time is used up."""
 

@@ -28,8 +28,9 @@ from qagate.evaluators.core import (
     UsageError,
 )
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.models.pricing import Pricing, cost_of, pricing_of
 from qagate.evaluators.models.spec import Spec
-from qagate.evaluators.runtime.budget import Budget, Pricing, cost_of, pricing_of
+from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import Caller, CallRoute, CallSettings, Meter
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Intervals for one sample, and the figures with intervals that reports show.
+"""Intervals for one sample, and estimates: figures with their intervals.
 
 All intervals are two-sided at 95 %. None means "cannot be given"; there is never a NaN.
 
@@ -13,9 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+<<<<<<< HEAD
+=======
+from functools import cache
+>>>>>>> main
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
+# Reports import the wording of numbers from here, too.
+from qagate.evaluators.number_text import figure as figure  # noqa: PLC0414
+from qagate.evaluators.number_text import number as number  # noqa: PLC0414
+from qagate.evaluators.number_text import span_of as span_of  # noqa: PLC0414
 from qagate.evaluators.statistics.probabilities import student_quantile
 
 if TYPE_CHECKING:
@@ -29,6 +37,9 @@ Interval = tuple[float, float]
 
 Z95 = 1.959963984540054
 """The 97.5 % point of the normal distribution."""
+
+TAIL = 0.025
+"""The error of each end of a 95 % interval."""
 
 SEED = 20240913
 """Of every bootstrap: the same data always give the same interval."""
@@ -61,18 +72,28 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
     return low, high
 
 
+<<<<<<< HEAD
 TAIL = 0.025
 """The error that each end of a 95 % interval may have."""
 
 
 def normal_quantile(tail: float) -> float:
     """Return the point of the normal distribution beyond which its upper ``tail`` lies."""
+=======
+@cache
+def normal_quantile(tail: float) -> float:
+    """Return the point of the normal distribution above which a share of ``tail`` lies."""
+>>>>>>> main
     if tail == TAIL:
         return Z95
     return NormalDist().inv_cdf(1 - tail)
 
 
+<<<<<<< HEAD
 def unseen_share(n: float, tail: float = TAIL) -> float:
+=======
+def unseen_share(n: float) -> float:
+>>>>>>> main
     """Return the largest share of a population that ``n`` items may miss, 0 to 1.
 
     It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials, an end
@@ -83,7 +104,11 @@ def unseen_share(n: float, tail: float = TAIL) -> float:
 
 
 def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
+<<<<<<< HEAD
     """Return the point for an interval over ``trials`` in ``clusters``, by its ends' error.
+=======
+    """Return the point for an interval over ``trials`` in ``clusters``, with this ``tail``.
+>>>>>>> main
 
     It is the normal distribution's if each trial is its own cluster. Otherwise the number of
     independent trials is estimated, and it is Student's with ``clusters`` - 1 degrees of freedom;
@@ -94,7 +119,9 @@ def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
     return student_quantile(max(1.0, clusters - 1), tail)
 
 
-def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
+def clustered_rate(
+    hits: Array, sizes: Array, items: Array, tail: float = TAIL
+) -> Interval | None:
     """Return Wilson's interval of a rate over clusters of dependent trials.
 
     ``items[i]`` clusters have ``hits[i]`` successes in ``sizes[i]`` trials. The sample counts as
@@ -106,10 +133,10 @@ def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
         return None
     rate = float((items * hits).sum()) / trials
     size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    z = Z95
+    z = normal_quantile(tail)
     if 0 < rate < 1:  # without variation the size is no estimate: one trial a cluster
         clusters = float(items[sizes > 0].sum())
-        z = quantile(clusters, trials)
+        z = quantile(clusters, trials, tail)
     return wilson(rate * size, size, z)
 
 
@@ -356,49 +383,3 @@ class Estimate:
 
 
 UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
-
-
-def number(value: float | None, *, small: bool = True) -> str:
-    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
-
-    If ``small``, one below a hundredth has three significant digits.
-    """
-    if value is None or not math.isfinite(value):
-        return "undefined"
-    if not small or not 1e-9 < abs(value) < 0.01:
-        return (
-            f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
-        )
-    text = f"{value:.{_decimals(value)}f}".rstrip("0")
-    _, _, decimals = text.partition(".")
-    if len(decimals) <= 3:
-        return f"{value:.3f}"
-    return text
-
-
-def figure(value: float, *bars: float | None) -> str:
-    """Return a number to three decimals, without zeros at the end.
-
-    Below 0.001 it has three significant digits. It gets more decimals as long as it reads like
-    one of the ``bars`` that it does not equal: 0.8996 at a bar of 0.9 is not "0.9".
-    """
-    other_bars = [bar for bar in bars if bar is not None and abs(value - bar) > 1e-12]
-    decimals = _decimals(value) if 1e-9 < abs(value) < 0.001 else 3
-    text = f"{value:.{decimals}f}"
-    while float(text) in other_bars:
-        decimals += 1
-        text = f"{value:.{decimals}f}"
-    if float(text) == 0:
-        return "0"
-    return text.rstrip("0").rstrip(".")
-
-
-def _decimals(value: float) -> int:
-    """Return how many decimals a number has that is shown to three significant digits."""
-    return 2 - math.floor(math.log10(abs(value)))
-
-
-def span_of(interval: Interval) -> str:
-    """Return an interval in words, for instance ``0.35 to 0.48``."""
-    low, high = interval
-    return f"{figure(low)} to {figure(high)}"

@@ -84,11 +84,11 @@ def beta_quantile(a: int, b: int, level: float) -> float:
 
 @cache
 def student_quantile(freedom: float, tail: float = 0.025) -> float:
-    """Return the point of Student's distribution beyond which its upper ``tail`` lies.
+    """Return the point of Student's distribution above which a share of ``tail`` lies.
 
-    ``freedom`` are its degrees of freedom, from 1. With t = sqrt(freedom) tan(angle) the density
-    is a power of the cosine, and is integrated by Gauss and Legendre's rule of 64 nodes. The point
-    is the angle within which half of the distribution but the tail lies.
+    ``freedom`` are the degrees of freedom, from 1. With t = sqrt(freedom) tan(angle) the density is
+    a power of the cosine, and is integrated by Gauss and Legendre's rule of 64 nodes. The point is
+    the angle within which all but the two tails lie.
     """
     import numpy as np
 

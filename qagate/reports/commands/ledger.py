@@ -18,9 +18,10 @@ from qagate.evaluators.ledger.rows import StoreError
 from qagate.evaluators.ledger.sqlite import exists, open_store
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import KEY_ENV
+from qagate.evaluators.models.pricing import pricer
 from qagate.evaluators.models.spec import MODELS_FILE
+from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import aligned_table, plural, say, write_whole
-from qagate.evaluators.runtime.budget import money, part_of_cost, pricer
 from qagate.evaluators.text import one_line
 
 DEFAULT = Path(".qa/ledger.sqlite3")

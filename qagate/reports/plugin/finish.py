@@ -14,7 +14,8 @@ from pathlib import Path
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Outcome, QAError
 from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.runtime.budget import BATCH, part_of_cost
+from qagate.evaluators.number_text import part_of_cost
+from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.metrics.summary import extra_notes

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qagate.evaluators.core import Outcome
-from qagate.evaluators.runtime.budget import money, part_of_cost
+from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.runtime.outcomes import Status
 
 RECENT_SECONDS = 30.0

@@ -21,8 +21,14 @@ from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models import load
 from qagate.evaluators.reading import file_hash
-from qagate.evaluators.runtime.budget import BATCH, BUDGET
-from qagate.evaluators.runtime.caller import DEADLINE, Caller, CallRoute, CallSettings
+from qagate.evaluators.runtime.budget import BUDGET
+from qagate.evaluators.runtime.caller import (
+    BATCH,
+    DEADLINE,
+    Caller,
+    CallRoute,
+    CallSettings,
+)
 from qagate.evaluators.runtime.engine import Engine, Job, Stopping, Task
 from qagate.evaluators.runtime.outcomes import (
     EngineHandle,

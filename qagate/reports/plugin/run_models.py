@@ -13,8 +13,8 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.judges.factory import (
     JudgeFactory,
-    address,
     check_panel,
+    is_same_model,
     resolve_judges,
 )
 from qagate.evaluators.models import connect
@@ -121,7 +121,7 @@ def _check_judges(
     if answering is None or options.allow_self_judge:
         return
     for member in judges.members:
-        if member.model and address(answering) == address(judging[member.model]):
+        if member.model and is_same_model(answering, judging[member.model]):
             raise UsageError(
                 f"--judge {member.name} is the model under test; "
                 "name another judge, or give --allow-self-judge"

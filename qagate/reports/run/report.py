@@ -187,6 +187,36 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SliceAnswers:
+    """What names the answers of a slice: see ``decisions.py``."""
+
+    prompt: str
+    """The version of the answer prompt."""
+    name: str
+    """The runs that asked the answers, separated by spaces; of recorded ones a hash."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A decision as later runs have to know it."""
+
+    run: str
+    """The id of the run."""
+    at: float
+    """When the run began, in seconds since 1970."""
+    code: Annotated[int, msgspec.Meta(ge=0, lt=256)]
+    model: str
+    """The SPEC of the model that answered."""
+    baseline: str = ""
+    """The checksum of the baseline's records; empty without one."""
+    answers: Mapping[str, SliceAnswers] = field(default_factory=dict)
+    """By the name of the slice."""
+    monitor: bool = False
+    """Whether it was a nightly run of the baseline's own model."""
+    gates_off: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionStatus:
     """How the session ended, apart from its items: what it takes to decide the gates again."""
 
@@ -232,6 +262,10 @@ class Report:
     trend: tuple[TrendPoint, ...] = ()
     """Promoted runs, oldest first."""
     judging: Judging = field(default_factory=Judging)
+    decided: Decided | None = None
+    """The decision as later runs have to know it; None where none was made."""
+    tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How the earlier sets of answers of each slice ended that were held against its gates."""
     shards: Shards | None = None
     """Those that the records come from; None where none is missing."""
     counts: Counts

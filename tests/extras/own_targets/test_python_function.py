@@ -16,8 +16,8 @@ from qagate.evaluators import core
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import require_key
+from qagate.evaluators.models.pricing import cost_of, pricer
 from qagate.evaluators.models.spec import Spec, parse
-from qagate.evaluators.runtime.budget import cost_of, pricer
 from tests.support.model_calls import asked
 from tests.support.tables import kept, tabled
 

@@ -23,12 +23,14 @@ from qagate.evaluators.adjudications import (
     answer_digest,
 )
 from qagate.evaluators.core import (
+    CallError,
     Case,
     JudgeError,
     Model,
     QAError,
     Reply,
     Request,
+    ToolCall,
     UsageError,
     Verdict,
 )
@@ -48,7 +50,7 @@ from tests.support.reviewing import (
     sheet,
     sheet_item,
 )
-from tests.support.scripted import Scripted, make_case, make_rubric
+from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 
 SETS = ("grade", "rating", "yes_no", "question")
@@ -484,41 +486,79 @@ def adjudicated(
     return AdjudicatedJudge(behind=LexicalJudge(), adjudications=kept, labels=labels)
 
 
-def test_a_person_decides_for_that_answer_alone() -> None:
-    """The verdict, who gave it and why; no model is asked; a misfit is an error, no fallback."""
-    judge = adjudicated(decided())
-    verdict = judged(judge, "Sofia, perhaps")
-    assert (verdict.grade, verdict.adjudicated_by, verdict.votes) == (
-        "CORRECT",
-        "Ана",
-        (),
-    )
+def test_a_person_decides_before_the_judge() -> None:
+    """The reason says who gave the verdict, when and why, and what the judge says."""
+    verdict = judged(adjudicated(decided()), "Sofia, perhaps")
+    assert (verdict.grade, verdict.adjudicated_by) == ("CORRECT", "Ана")
     assert verdict.reason.startswith(
         "adjudicated by Ана, 2026-11-21: so: it's; lexical: "
     )
-    other = judged(judge, "Варна")
+
+
+def test_a_person_decides_for_that_answer_alone() -> None:
+    other = judged(adjudicated(decided()), "Варна")
     assert (other.grade, other.adjudicated_by) == ("INCORRECT", "")
-    assert (
-        judged(judge, "Sofia, perhaps", make_case(digest="changed")).adjudicated_by
-        == ""
-    )
-    assert judge.spec == "lexical"
-    behind = RubricJudge(model=MODEL, rubric=RUBRIC)
-    judge = AdjudicatedJudge(
-        behind=behind, adjudications={KEY: decided()}, labels=("CORRECT",)
-    )
-    assert (
-        judged(judge, "Sofia, perhaps").reason
-        == "adjudicated by Ана, 2026-11-21: so: it's"
-    )
-    assert list(single_judges(judge)) == [behind]
+
+
+def test_a_person_decides_for_that_item_alone() -> None:
+    changed = make_case(digest="changed")
+    verdict = judged(adjudicated(decided()), "Sofia, perhaps", changed)
+    assert verdict.adjudicated_by == ""
+
+
+def test_a_person_may_give_a_rating() -> None:
     verdict = judged(adjudicated(decided("7"), labels=("7",)), "Sofia, perhaps")
     assert (verdict.grade, verdict.rating) == (None, 7)
-    with pytest.raises(
-        JudgeError, match="Ана gave '7' where CORRECT fit; correct"
-    ) as raised:
-        judged(adjudicated(decided("7")), "Sofia, perhaps")
+
+
+def test_a_verdict_that_the_item_cannot_have_is_an_error() -> None:
+    """The judge does not step in for it: the file has to be corrected."""
+    judge = adjudicated(decided("7"))
+    with pytest.raises(JudgeError, match="Ана gave '7' where CORRECT fit") as raised:
+        judged(judge, "Sofia, perhaps")
     assert raised.value.kind == "adjudication"
+
+
+def adjudicated_model(reply: Reply | None) -> tuple[Scripted, Verdict]:
+    """Return a judge's model and a person's verdict before it; None: the call fails."""
+
+    def handler(request: Request) -> Reply:
+        if reply is None:
+            raise CallError("server", "down")
+        return reply
+
+    model = Scripted(handler)
+    judge = AdjudicatedJudge(
+        behind=RubricJudge(model=model, rubric=RUBRIC),
+        adjudications={KEY: decided()},
+        labels=("CORRECT",),
+    )
+    return model, asyncio.run(judge.judge(CASE, "Sofia, perhaps", complete))
+
+
+def test_the_judge_grades_what_a_person_judged() -> None:
+    """A4: its grade stands beside the person's, so that two runs can be compared by it."""
+    call = ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
+    model, verdict = adjudicated_model(Reply(calls=(call,)))
+    assert len(model.requests) == 1
+    assert (verdict.grade, verdict.judge_grade) == ("CORRECT", "INCORRECT")
+
+
+def test_a_person_decides_where_the_judge_cannot_be_asked() -> None:
+    _, verdict = adjudicated_model(None)
+    assert (verdict.grade, verdict.judge_grade) == ("CORRECT", None)
+    assert verdict.reason == "adjudicated by Ана, 2026-11-21: so: it's"
+
+
+def test_a_person_decides_where_the_judge_is_unreadable() -> None:
+    _, verdict = adjudicated_model(Reply(text="?"))
+    assert (verdict.grade, verdict.judge_grade) == ("CORRECT", None)
+
+
+def test_the_judge_behind_people_is_one_that_may_be_asked() -> None:
+    behind = RubricJudge(model=MODEL, rubric=RUBRIC)
+    judge = AdjudicatedJudge(behind=behind, adjudications={}, labels=())
+    assert list(single_judges(judge)) == [behind]
 
 
 @tabled("kind", "label", "fits")

@@ -34,7 +34,7 @@ from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import read_key_names, require_key
 from qagate.evaluators.models.spec import Spec, check_judge, parse
-from qagate.evaluators.runtime.budget import money
+from qagate.evaluators.number_text import money
 from qagate.evaluators.runtime.caller import Caller, CallSettings
 from qagate.evaluators.runtime.session import CallSession, ask_each
 

@@ -24,9 +24,9 @@ from qagate.evaluators.ledger import PaidReply
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.adapter import BatchStatus
 from qagate.evaluators.models.batched import BatchedModel
+from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
-from qagate.evaluators.runtime.budget import BATCH, money, part_of_cost
-from qagate.evaluators.runtime.caller import Caller, CallRoute, Meter, Sender
+from qagate.evaluators.runtime.caller import BATCH, Caller, CallRoute, Meter, Sender
 from qagate.evaluators.runtime.server import NEVER
 from qagate.evaluators.text import digest
 

@@ -24,7 +24,7 @@ from qagate.evaluators.core import (
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.adapter import BatchApi, BatchStatus
 from qagate.evaluators.models.batched import BatchedModel
-from qagate.evaluators.runtime.budget import BATCH
+from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import canonical, flat
 
 T = TypeVar("T")

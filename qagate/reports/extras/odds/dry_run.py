@@ -20,14 +20,11 @@ from qagate.evaluators.judges.forecast import Forecast, Kept
 from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.sqlite import exists
+from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
-from qagate.evaluators.runtime.budget import (
-    VERDICT_TOKENS,
-    Pricing,
-    money,
-    part_of_cost,
-)
+from qagate.evaluators.runtime.budget import VERDICT_TOKENS
 from qagate.evaluators.runtime.engine import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Dataset, PlannedItem, Slice, Threshold
 from qagate.evaluators.core import Outcome
+from qagate.evaluators.number_text import figure
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import expected_units
-from qagate.evaluators.statistics.intervals import figure
 from qagate.evaluators.statistics.metrics import DROP, YOUDEN
 from qagate.evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from qagate.evaluators.text import first_of

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.evaluators.core import Case
+from qagate.evaluators.number_text import figure, span_of
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import betting
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.compare import pairs
 from qagate.reports.compare.differences import elsewhere, not_asked, scopes, share_hit

@@ -1,0 +1,145 @@
+"""Earlier decisions: which are tries of the same model, and which let a run be a baseline."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qagate.reports.run.decisions import (
+    Known,
+    answers_of,
+    earlier_tries,
+    spread,
+    why_no_baseline,
+)
+from qagate.reports.run.report import Decided, SliceAnswers
+from tests.support.samples import record, report
+
+OWN = {"facts:en": SliceAnswers(prompt="p1", name="r9")}
+
+
+def decided(run: str = "r1", code: int = 1, **changes: object) -> Decided:
+    """Return a decision of ``openai:m`` beside the baseline ``b``."""
+    answers = {"facts:en": SliceAnswers(prompt="p1", name=run)}
+    made = Decided(
+        run=run,
+        at=float(run[1:]),
+        code=code,
+        model="openai:m",
+        baseline="b",
+        answers=answers,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def tries(*known: Decided) -> tuple[str, ...]:
+    """Return the ends of the earlier sets of answers to ``facts:en``."""
+    return earlier_tries("openai:m", "b", OWN, known)["facts:en"]
+
+
+def test_earlier_sets_count_oldest_first() -> None:
+    """Each with how it ended."""
+    assert tries(decided("r2", 6), decided("r1", 1)) == ("FAIL", "INCONCLUSIVE")
+
+
+def test_the_same_answers_read_again_are_no_try() -> None:
+    """A replay, and a run that goes on, read the answers of the run that asked."""
+    assert tries(decided("r9")) == ()
+
+
+def test_a_part_of_an_earlier_set_is_no_try() -> None:
+    """A sample of the answers that two runs asked."""
+    both = {"facts:en": SliceAnswers(prompt="p1", name="r3 r9")}
+    assert tries(decided("r3", answers=both)) == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model": "openai:other"},
+        {"baseline": "other"},
+        {"monitor": True},
+        {"code": 2},
+        {"answers": {"facts:en": SliceAnswers(prompt="p2", name="r1")}},
+        {"answers": {"facts:bg": SliceAnswers(prompt="p1", name="r1")}},
+    ],
+    ids=["model", "baseline", "monitor", "interrupted", "prompt", "slice"],
+)
+def test_other_sets_are_no_tries(changes: dict[str, object]) -> None:
+    """Another model, baseline, prompt or slice; a nightly run; one that decided nothing."""
+    other = replace(decided("r1"), **changes)  # type: ignore[arg-type]
+    assert tries(other) == ()
+
+
+@given(st.lists(st.integers(1, 8), max_size=12))
+def test_a_set_counts_once(runs: list[int]) -> None:
+    """However often its answers were decided on."""
+    assert len(tries(*[decided(f"r{run}") for run in runs])) == len(set(runs))
+
+
+def test_a_pool_counts_the_most_tries_of_its_slices() -> None:
+    """Its gates read all of them."""
+    ends = {"facts:en": ("FAIL",), "facts:bg": ("FAIL", "FAIL"), "eba:en": ()}
+    assert spread(ends) == {"facts": ("FAIL", "FAIL"), "eba": ()}
+
+
+def test_a_set_of_asked_answers_is_named_by_its_runs() -> None:
+    """Kept answers of an earlier run keep its name."""
+    records = [record(1, asked_by="r2"), record(2, asked_by="r1")]
+    assert answers_of(records, {})["simpleqa:en"].name == "r1 r2"
+
+
+def test_recorded_answers_are_named_by_their_text() -> None:
+    """Another answer makes another set."""
+    first = answers_of([record(1, answer="a")], {})["simpleqa:en"].name
+    second = answers_of([record(1, answer="b")], {})["simpleqa:en"].name
+    assert first != second
+
+
+# What may be a baseline
+
+
+def why(own: Decided | None, *known: Decided) -> str:
+    """Return why a run with this decision may not be a baseline."""
+    return why_no_baseline(replace(report(), decided=own), known)
+
+
+def test_a_pass_beside_a_baseline_may_be_one() -> None:
+    """Whatever passed before it."""
+    assert why(decided("r5", 0), decided("r1", 0)) == ""
+
+
+def test_the_first_pass_without_a_baseline_may_be_one() -> None:
+    """Runs that failed before do not matter."""
+    assert why(decided("r5", 0, baseline=""), decided("r1", 1), decided("r2", 6)) == ""
+
+
+def test_a_later_pass_without_a_baseline_may_not() -> None:
+    """Leaving the baseline out once must not make a worse release the next baseline."""
+    assert "passed before it" in why(decided("r5", 0, baseline=""), decided("r1", 0))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (decided("r5", 1), "its own decision was"),
+        (decided("r5", 6), "its own decision was"),
+        (decided("r5", 0, monitor=True), "--monitor"),
+        (decided("r5", 0, gates_off=True), "gates were off"),
+        (None, "gates were off"),
+    ],
+    ids=["fail", "inconclusive", "monitor", "gates off", "nothing decided"],
+)
+def test_other_runs_may_not(own: Decided | None, said: str) -> None:
+    """The reason says what the run was."""
+    assert said in why(own)
+
+
+def test_a_decision_that_folder_and_ledger_know_is_one() -> None:
+    """It is told by its run and time."""
+    known = Known()
+    known.add(decided("r1"))
+    known.add(decided("r1"))
+    known.add(None)
+    assert known.decisions == (decided("r1"),)
