@@ -20,9 +20,9 @@ from qagate.evaluators.kinds import KINDS
 from qagate.evaluators.statistics.count_table import CountTable
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import METRICS
-from qagate.reports.compare.differences import PairCounts
-from qagate.reports.compare.pairs import difference_of
-from qagate.reports.gates.change import ChangeEvidence
+from qagate.reports.compare.shares import difference_of
+from qagate.reports.compare.tables import PairCounts
+from qagate.reports.gates.change_evidence import ChangeEvidence
 from qagate.reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
 

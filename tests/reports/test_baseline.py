@@ -14,7 +14,8 @@ from qagate.command import main
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.intervals import Estimate, unseen_share
 from qagate.evaluators.statistics.separation import Separation
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.render.console import gate_lines
 from qagate.reports.run.evidence import Calibration

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from qagate.cases.dataset import EvidenceRule, Fail, Threshold
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.compare.differences import differences
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.decide import margin_warnings
 from qagate.reports.run.record import Record

@@ -24,7 +24,8 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.metric_specs import MetricSpec
 from qagate.reports.compare.differences import differences
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import (

@@ -11,9 +11,11 @@ from qagate.cases.dataset import EvidenceRule, Threshold
 from qagate.evaluators.core import CORRECT
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.paired import tango
-from qagate.reports.compare.comparison import parity
 from qagate.reports.compare.differences import differences
-from qagate.reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from qagate.reports.compare.languages import parity
+from qagate.reports.compare.shares import share_difference
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.change import change_gates
 from qagate.reports.run.evidence import (
@@ -266,7 +268,7 @@ def test_items_pair_or_are_counted() -> None:
     new, old = (
         [make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then)
     )
-    found = paired_difference(
+    found = share_difference(
         [PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))]
     )
     assert (found.n, found.fixed, found.broke) == (3, 1, 1)

@@ -11,7 +11,8 @@ from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.statistics.intervals import corrected_rate, wilson
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.judge import judging
 from qagate.reports.judge.measured import separations
 from qagate.reports.metrics.gate import gate_inputs

@@ -15,7 +15,8 @@ from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from qagate.evaluators.statistics.separation import ClassRate, Separation
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.judging import JudgeScale, judge_scale
 from qagate.reports.run.evidence import Calibration

@@ -13,10 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-<<<<<<< HEAD
-=======
 from functools import cache
->>>>>>> main
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -72,28 +69,15 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
     return low, high
 
 
-<<<<<<< HEAD
-TAIL = 0.025
-"""The error that each end of a 95 % interval may have."""
-
-
-def normal_quantile(tail: float) -> float:
-    """Return the point of the normal distribution beyond which its upper ``tail`` lies."""
-=======
 @cache
 def normal_quantile(tail: float) -> float:
     """Return the point of the normal distribution above which a share of ``tail`` lies."""
->>>>>>> main
     if tail == TAIL:
         return Z95
     return NormalDist().inv_cdf(1 - tail)
 
 
-<<<<<<< HEAD
 def unseen_share(n: float, tail: float = TAIL) -> float:
-=======
-def unseen_share(n: float) -> float:
->>>>>>> main
     """Return the largest share of a population that ``n`` items may miss, 0 to 1.
 
     It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials, an end
@@ -104,11 +88,7 @@ def unseen_share(n: float) -> float:
 
 
 def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
-<<<<<<< HEAD
-    """Return the point for an interval over ``trials`` in ``clusters``, by its ends' error.
-=======
     """Return the point for an interval over ``trials`` in ``clusters``, with this ``tail``.
->>>>>>> main
 
     It is the normal distribution's if each trial is its own cluster. Otherwise the number of
     independent trials is estimated, and it is Student's with ``clusters`` - 1 degrees of freedom;

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qagate.evaluators.statistics.intervals import Estimate
-from qagate.reports.compare.shares import PairedDifference
-from qagate.reports.gates.judge_errors import SharePairs
+from qagate.reports.compare.shares import JudgedShare, PairedDifference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +18,8 @@ class Case:
     """With its 95 % interval."""
     strict: Estimate
     """With the interval that a PASS has to show; the same for the first set of answers."""
-    share: SharePairs | None = None
-    """The pairs behind a share of all items, by their grades; None for other figures."""
+    share: JudgedShare | None = None
+    """The pairs behind a share of all items; None for other figures."""
     scaled: "Callable[[float], Case] | None" = None
     """Returns the case over so many times as many items; None where that cannot be said."""
 

@@ -51,7 +51,7 @@ def change_for(
         return mean_change(sides, name, tail)
     hit = share_hit(name, sides)
     if hit is not None:
-        return share_change(sides, hit, harm=harm_sign(threshold), tail=tail)
+        return share_change(sides, hit, tail)
     metric = metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name)
     if metric is None:
         return f"{name} is not measured on {sides[0].slice_.name}"
@@ -75,5 +75,7 @@ def differences(sides: Sides) -> dict[str, Estimate]:
     for name in extra_names(sides):
         changes[name] = mean_difference(sides, name)
     return {
-        name: estimate for name, estimate in changes.items() if estimate.value is not None
+        name: estimate
+        for name, estimate in changes.items()
+        if estimate.value is not None
     }

@@ -11,9 +11,10 @@ that are filled in count as the fewest independent pairs that fit what is known
 never above the one that their results would have given.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from qagate.evaluators.kinds import Cluster
@@ -28,8 +29,13 @@ from qagate.evaluators.statistics.intervals import (
     normal_quantile,
     quantile,
 )
+from qagate.evaluators.statistics.misclassification import (
+    HIT,
+    MISS,
+    GradeChange,
+    GradeChanges,
+)
 from qagate.reports.compare.sides import Hit, PairedSlice, Result, Sides, passes
-from qagate.reports.gates.judge_errors import ASSUMED_HIT, ASSUMED_MISS
 from qagate.reports.run.record import Record
 
 Treatment = Literal["left out", "as losses", "as gains"]
@@ -216,27 +222,59 @@ def _lowest_weight(sides: Sides, hit: Hit) -> float:
     )
 
 
-def moves_of(
-    sides: Sides, hit: Hit, treatment: Treatment
-) -> Mapping[tuple[str, str], int]:
-    """Return how many pairs had this result in the old run and that one in the new run."""
-    moves: Counter[tuple[str, str]] = Counter()
-    new_counts = treatment == "as gains"
-    for side in sides:
-        for pair, result in zip(side.pairs, side.results(hit), strict=True):
-            is_known = result.before is not None and result.now is not None
-            if treatment == "left out" and not is_known:
-                continue
-            old = _result_of(pair.old, result.before, assumed=not new_counts)
-            new = _result_of(pair.new, result.now, assumed=new_counts)
-            moves[old, new] += 1
-    return moves
+@dataclass(frozen=True, kw_only=True)
+class JudgedShare:
+    """The pairs of a gate on a share under one treatment, as a judge's errors are asked of them."""
+
+    difference: PairedDifference
+    sides: Sides
+    hit: Hit
+    treatment: Treatment
+    times: float = 1.0
+    """So many times as many pairs are thought of."""
+
+    @property
+    def value(self) -> float:
+        """New - old of the share, as judged."""
+        return self.difference.value
+
+    @property
+    def count(self) -> float:
+        """The number of pairs."""
+        return self.difference.n
+
+    def interval_at(self, tail: float) -> Interval:
+        """Return its interval; each end has an error of ``tail``."""
+        return self.difference.interval_at(tail)
+
+    @cached_property
+    def changes(self) -> GradeChanges:
+        """How both answers of each pair were graded; what is missing as it is treated."""
+        changes = GradeChanges.of(self._changes())
+        return replace(changes, clusters=changes.clusters * self.times)
+
+    def _changes(self) -> Iterator[tuple[Cluster, GradeChange]]:
+        new_counts = self.treatment == "as gains"
+        for side in self.sides:
+            for pair, result in zip(side.pairs, side.results(self.hit), strict=True):
+                is_known = result.before is not None and result.now is not None
+                if self.treatment == "left out" and not is_known:
+                    continue
+                change = GradeChange(
+                    group=side.slice_.name,
+                    before=_grade_of(pair.old, result.before, assumed=not new_counts),
+                    now=_grade_of(pair.new, result.now, assumed=new_counts),
+                )
+                yield result.cluster, change
 
 
-def _result_of(record: Record, counts: bool | None, *, assumed: bool) -> str:
-    if counts is not None:
+def _grade_of(record: Record, counts: bool | None, *, assumed: bool) -> str:
+    """Return the judge's grade; whether it counts where no judge gave one."""
+    if counts is None:
+        counts = assumed
+    elif not record.adjudicated_by:
         return record.result
-    return ASSUMED_HIT if assumed else ASSUMED_MISS
+    return HIT if counts else MISS
 
 
 def change_ends(before: bool | None, now: bool | None) -> Bounds:

@@ -29,6 +29,8 @@ class PairedSlice:
     """The path of the other run."""
     blocked: str = ""
     """Why its change gates cannot be decided, for any reason; empty where they can."""
+    changed: str = ""
+    """How the other run's judge differs, where each run's own grades are shown; else empty."""
     narrow: str = ""
     """Why its items cannot be compared at all, whoever graded them; else empty."""
     calibrations: tuple[Calibration, ...] = ()
@@ -76,10 +78,16 @@ class PairedSlice:
 
     def cluster_of(self, pair: Pair) -> Cluster:
         """Return what is equal for this pair and all those that it is not independent of."""
-        record = pair.new
+        return self.slice_.cluster_of(self._placed_by(pair))
+
+    def place_of(self, pair: Pair) -> str:
+        """Return the place of a pair in the order of gates that are decided one by one."""
+        return self.slice_.place_of(self._placed_by(pair))
+
+    def _placed_by(self, pair: Pair) -> Record:
         if self.clusters_of == "old" or pair.state in ("absent", "edited"):
-            record = pair.old
-        return self.slice_.cluster_of(record)
+            return pair.old
+        return pair.new
 
     @cached_property
     def _results(self) -> "dict[Hit, Sequence[Result]]":

@@ -8,10 +8,16 @@ An edited item has another question or context. Its new answer is no answer to t
 question, so it is unknown. Other golds are no edit: answers can be read by both (``ways.py``).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from qagate.reports.run.partners import (
+    EarlierRecords,
+    identity_of,
+    is_edited,
+    wording_of,
+)
 from qagate.reports.run.record import Record
 
 State = Literal["right", "wrong", "ungraded", "absent", "edited", "stopped"]
@@ -68,46 +74,74 @@ def pair_records(
     new: Sequence[Record],
     old: Sequence[Record],
     read: Iterable[Record] | None = None,
+    *,
+    answered: bool = True,
 ) -> Pairing:
-    """Pair a slice's records by id and repeat.
+    """Pair the records of a slice: by id and repeat, else by question, context and repeat.
 
-    ``read`` are the earlier answers as this run reads them. Then an earlier grade is what stands
-    there, and unknown where nothing does. None takes the grades of the earlier run itself.
+    ``read`` are the earlier answers as this run reads them, by today's ids. Then an earlier grade
+    is what stands there, and unknown where nothing does. None takes the earlier run's own grades.
+    ``answered`` is whether a model answers the items: of labelled answers each word counts.
     """
-    new_of = {(record.id, record.repeat): record for record in new}
-    old_of = {(record.id, record.repeat): record for record in old}
-    read_of = None
+    readings = None
     if read is not None:
-        read_of = {(record.id, record.repeat): record for record in read}
-
-    def as_read(earlier: Record) -> Record:
-        if read_of is None:
-            return earlier
-        reading = read_of.get((earlier.id, earlier.repeat))
-        if reading is None:
-            return ungraded(earlier)
-        return with_usage_of(reading, earlier)
-
+        readings = {(record.id, record.repeat): record for record in read}
+    partners = _partners(new, old)
     pairs = []
     added = []
-    for identity, record in new_of.items():
-        earlier = old_of.get(identity)
+    for record in new:
+        earlier = partners.get(record.key)
         if earlier is None:
             added.append(record)
-        else:
-            pairs.append(_pair(as_read(earlier), record, is_edited(earlier, record)))
-    for identity, earlier in old_of.items():
-        if identity not in new_of:
-            read_now = as_read(earlier)
-            absent = unanswered(read_now)
-            pairs.append(Pair(old=read_now, new=absent, state="absent"))
+            continue
+        as_read = earlier
+        if readings is not None:
+            reading = readings.get((record.id, record.repeat))
+            as_read = ungraded(earlier) if reading is None else reading
+        edited = is_edited(record, earlier)
+        if not answered:
+            edited = record.digest != earlier.digest
+        pairs.append(_pair(as_read, record, edited=edited))
+    claimed = {earlier.key for earlier in partners.values()}
+    for earlier in old:
+        if earlier.key not in claimed:
+            pairs.append(_absent(earlier, is_read=readings is None))
     return Pairing(pairs=tuple(pairs), added=tuple(added))
 
 
-def _pair(old: Record, new: Record, edited: bool) -> Pair:
+def _partners(new: Sequence[Record], old: Sequence[Record]) -> Mapping[str, Record]:
+    """Return the earlier record of each new one that has any, by the new one's key.
+
+    Each earlier record is claimed once: an item that was copied would else count several times.
+    """
+    earlier = EarlierRecords.of(old)
+    partners: dict[str, Record] = {}
+    claimed: set[str] = set()
+    for record in new:
+        partner = earlier.by_identity.get(identity_of(record, record.repeat))
+        if partner is not None:
+            partners[record.key] = partner
+            claimed.add(partner.key)
+    for record in new:
+        if record.key in partners:
+            continue
+        partner = earlier.by_wording.get(wording_of(record, record.repeat))
+        if partner is not None and partner.key not in claimed:
+            partners[record.key] = partner
+            claimed.add(partner.key)
+    return partners
+
+
+def _pair(old: Record, new: Record, *, edited: bool) -> Pair:
     if edited:
         return Pair(old=old, new=unanswered(new), state="edited")
     return Pair(old=old, new=new, state=_state(old, new))
+
+
+def _absent(earlier: Record, *, is_read: bool) -> Pair:
+    """Return the pair of an item that this run lacks; only the earlier run's own grade is known."""
+    old = earlier if is_read else ungraded(earlier)
+    return Pair(old=old, new=unanswered(earlier), state="absent")
 
 
 def _state(old: Record, new: Record) -> State:
@@ -125,18 +159,13 @@ def paired_as(old: Record, new: Record, state: State) -> Pair:
     return Pair(old=old, new=new, state=_state(old, new))
 
 
-def is_edited(old: Record, new: Record) -> bool:
-    """Return whether another question was asked under the same id."""
-    return old.question != new.question or old.context != new.context
-
-
-def added_to(old: Iterable[Record], new: Iterable[Record]) -> tuple[Record, ...]:
+def added_to(old: Sequence[Record], new: Sequence[Record]) -> tuple[Record, ...]:
     """Return the records of a slice that an earlier run does not have.
 
     Beside a baseline a bar has to hold with them and without them.
     """
-    known = {(record.id, record.repeat) for record in old}
-    return tuple(record for record in new if (record.id, record.repeat) not in known)
+    partners = _partners(new, old)
+    return tuple(record for record in new if record.key not in partners)
 
 
 def unanswered(record: Record) -> Record:
@@ -168,20 +197,4 @@ def ungraded(record: Record) -> Record:
         adjudicated_by="",
         judge_grade=None,
         judge_rating=None,
-    )
-
-
-def with_usage_of(reading: Record, earlier: Record) -> Record:
-    """Return a reading of an answer with what the answer itself took when it was given."""
-    return replace(
-        reading,
-        key=earlier.key,
-        metadata=earlier.metadata,
-        answer=earlier.answer,
-        asked_at=earlier.asked_at,
-        asked_by=earlier.asked_by,
-        answer_seconds=earlier.answer_seconds,
-        answer_tokens_in=earlier.answer_tokens_in,
-        answer_tokens_out=earlier.answer_tokens_out,
-        answer_cost=earlier.answer_cost,
     )

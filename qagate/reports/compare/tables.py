@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import product
@@ -23,13 +23,11 @@ from qagate.evaluators.statistics.paired import moved, resample_pairs
 from qagate.reports.compare.change import Case, MetricChange
 from qagate.reports.compare.shares import (
     TREATMENTS,
-    PairedDifference,
-    moves_of,
+    JudgedShare,
     share_difference,
 )
 from qagate.reports.compare.sides import Hit, PairedSlice, Sides, passes
 from qagate.reports.compare.states import Pair
-from qagate.reports.gates.judge_errors import SharePairs
 from qagate.reports.metrics import summary
 from qagate.reports.run.record import Record
 
@@ -155,15 +153,9 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
 # A share of all items
 
 
-def share_change(
-    sides: Sides, hit: Hit, *, harm: int = -1, tail: float = TAIL
-) -> MetricChange:
-    """Return the change of a share of all items; ``hit`` says which items it counts.
-
-    ``harm`` is -1 where a drop harms, 1 where a rise does.
-    """
+def share_change(sides: Sides, hit: Hit, tail: float = TAIL) -> MetricChange:
+    """Return the change of a share of all items; ``hit`` says which items it counts."""
     seen = share_difference(sides, hit)
-    is_judged = any(side.slice_.kind.by_rubric for side in sides)
     treatments = TREATMENTS
     if seen.n == sum(len(side.pairs) for side in sides):
         treatments = TREATMENTS[:1]
@@ -172,36 +164,27 @@ def share_change(
         difference = seen
         if treatment != "left out":
             difference = share_difference(sides, hit, treatment)
-        moves: Mapping[tuple[str, str], float] = {}
-        if is_judged:
-            moves = moves_of(sides, hit, treatment)
-        cases.append(_share_case(difference, moves, harm, tail, 1.0))
+        share = JudgedShare(
+            difference=difference, sides=sides, hit=hit, treatment=treatment
+        )
+        cases.append(_share_case(share, tail, 1.0))
     return MetricChange(cases=cases, units=seen.clusters, counts=seen)
 
 
-def _share_case(
-    difference: PairedDifference,
-    moves: Mapping[tuple[str, str], float],
-    harm: int,
-    tail: float,
-    times: float,
-) -> Case:
-    scaled = difference if times == 1 else difference.scaled(times)
-    change = scaled.estimate
-    strict = change if tail == TAIL else scaled.estimate_at(tail)
+def _share_case(share: JudgedShare, tail: float, times: float) -> Case:
+    scaled = share
+    if times != 1:
+        difference = share.difference.scaled(times)
+        scaled = replace(share, difference=difference, times=times)
+    change = scaled.difference.estimate
+    strict = change
+    if tail != TAIL:
+        strict = scaled.difference.estimate_at(tail)
     return Case(
         change=change,
         strict=strict,
-        share=SharePairs(
-            difference=strict.value or 0.0,
-            low=-1.0 if strict.low is None else strict.low,
-            high=1.0 if strict.high is None else strict.high,
-            pairs=scaled.n,
-            weight=scaled.weight,
-            harm=harm,
-            moves={move: count * times for move, count in moves.items()},
-        ),
-        scaled=partial(_share_case, difference, moves, harm, tail),
+        share=scaled,
+        scaled=partial(_share_case, share, tail),
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Verdict
 from qagate.reports.compare.sides import PairedSlice, Sides
-from qagate.reports.compare.states import Pair, Pairing, added_to, paired_as
+from qagate.reports.compare.states import Pair, Pairing, paired_as
 from qagate.reports.run.record import Record
 
 
@@ -54,10 +54,11 @@ def ways_of(sides: Sides) -> list[Way]:
 def _way_of(name: str, sides: Sides, settings: Sequence[Setting]) -> Way:
     sides_then = []
     for side in sides:
+        side_then = side
         for setting in settings:
-            if _differs(side, setting) and side.slice_then is not None:
-                side = setting.as_then(side, side.slice_then)
-        sides_then.append(side)
+            if _differs(side_then, setting) and side_then.slice_then is not None:
+                side_then = setting.as_then(side_then, side_then.slice_then)
+        sides_then.append(side_then)
     return Way(name=name, sides=sides_then)
 
 
@@ -87,7 +88,7 @@ def pairing_by_then(
         return None
     pairs = []
     for pair in pairing.pairs:
-        identity = pair.old.id, pair.old.repeat
+        identity = pair.new.id, pair.new.repeat
         old = _graded_as(pair.old, old_of.get(identity))
         new = pair.new
         if pair.state not in ("absent", "edited"):
@@ -201,7 +202,7 @@ def _cluster_then(side: PairedSlice, then: Slice) -> PairedSlice:
 def _cluster_values_differ(side: PairedSlice, then: Slice) -> bool:
     """By the column of now or of then, of an item that both runs have."""
     for pair in side.pairs:
-        if pair.state in ("absent", "edited"):
+        if pair.state in ("absent", "edited") or pair.old.metadata == pair.new.metadata:
             continue
         for slice_ in (side.slice_, replace(side.slice_, cluster=then.cluster)):
             if slice_.cluster_of(pair.old) != slice_.cluster_of(pair.new):
@@ -223,6 +224,15 @@ def _retired_then(side: PairedSlice, then: Slice) -> PairedSlice:
     return replace(side, slice_=slice_)
 
 
+def _order_differs(side: PairedSlice, then: Slice) -> bool:
+    """Another order over the same two runs would be another ticket in a lottery."""
+    return side.slice_.order != then.order
+
+
+def _order_then(side: PairedSlice, then: Slice) -> PairedSlice:
+    return replace(side, slice_=replace(side.slice_, order=then.order))
+
+
 # The judge's labels
 
 
@@ -237,11 +247,11 @@ def _labels_then(side: PairedSlice, then: Slice) -> PairedSlice:
 
 SETTINGS: Sequence[Setting] = (
     # The first: the other settings read its grades.
-    Setting(
-        name="golds, words or checks", differs=_golds_differ, as_then=_golds_then
-    ),
+    Setting(name="golds, words or checks", differs=_golds_differ, as_then=_golds_then),
     Setting(name="pass_bar", differs=_bar_differs, as_then=_bar_then),
-    Setting(name="the grades that pass", differs=_passing_differs, as_then=_passing_then),
+    Setting(
+        name="the grades that pass", differs=_passing_differs, as_then=_passing_then
+    ),
     Setting(name="choice_scores", differs=_scores_differ, as_then=_scores_then),
     Setting(name="penalty", differs=_penalty_differs, as_then=_penalty_then),
     Setting(name="cluster", differs=_cluster_differs, as_then=_cluster_then),
@@ -251,6 +261,7 @@ SETTINGS: Sequence[Setting] = (
         as_then=_cluster_values_then,
     ),
     Setting(name="retired items", differs=_retired_differ, as_then=_retired_then),
+    Setting(name="order", differs=_order_differs, as_then=_order_then),
     Setting(name="labels of the judge", differs=_labels_differ, as_then=_labels_then),
 )
 """In the order in which they are turned back together."""

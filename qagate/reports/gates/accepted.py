@@ -21,3 +21,6 @@ class Accepted:
         if self.gates:
             parts.append(f"gates={self.gates}")
         return f"accepted as changed: {' '.join(parts)}" if parts else ""
+
+
+NOTHING_ACCEPTED = Accepted()

@@ -1,80 +1,113 @@
-"""What a judge's errors leave of a margin: the question that a paired gate asks of them.
+"""What a judge's errors leave of a margin: the questions that a paired gate asks of them.
 
 A judge that errs shows a smaller change than there was. Whether the pairs of a gate still show
-that the true change keeps to the margin is answered by its errors on labelled answers, which
-``reports/judge`` measures. A gate asks here, once for each treatment of what is missing.
+that the true change keeps to the margin is answered by its errors on labelled answers
+(``reports/judge``). A gate asks once for each treatment of what is missing.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from qagate.reports.gates.strictness import Strictness
-
-ASSUMED_HIT = "+"
-"""Stands for the grade of an item that is missing, and counts as one of the share."""
-ASSUMED_MISS = "-"
-"""Stands for the grade of an item that is missing, and does not count as one of the share."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharePairs:
-    """The pairs of a gate on a share of all items, under one treatment of what is missing."""
-
-    difference: float
-    """New - old of the share."""
-    low: float
-    """The lower end of its interval, at the strictness of the gate."""
-    high: float
-    """The upper end."""
-    pairs: float
-    weight: float
-    """The share of pairs that count as independent."""
-    harm: int
-    """-1 where a drop harms, 1 where a rise does."""
-    moves: Mapping[tuple[str, str], float]
-    """The number of pairs by their result in the old run and in the new one.
-
-    Where a result is missing it is ``ASSUMED_HIT`` or ``ASSUMED_MISS``. Empty where no judge
-    with a rubric graded.
-    """
-
-    @property
-    def gain(self) -> float:
-        """The change for the better: what a drop or a rise took away is below 0."""
-        return -self.harm * self.difference
-
-    @property
-    def lowest_gain(self) -> float:
-        """The end of ``gain`` that speaks against a PASS."""
-        if self.harm < 0:
-            return self.low
-        return -self.high
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What the judge's errors say of some pairs and a margin."""
-
-    within: bool
-    """Whether the true change is shown to keep to the margin, by each condition."""
-    bound: float
-    """The harm that the judge's grades may show at most, above 0; -infinity if none will do."""
-    text: str
-    """The errors and their effect in words."""
+from qagate.evaluators.statistics.intervals import TAIL, Estimate
+from qagate.evaluators.statistics.misclassification import Youden
+from qagate.reports.compare.shares import JudgedShare
+from qagate.reports.compare.sides import Sides
+from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.metrics.gate import ROUNDING
 
 
 class JudgeErrors(Protocol):
-    """The errors of whoever graded both runs, in the language and rubric of a gate's slices."""
-
-    def allows(
-        self, pairs: SharePairs, margin: float, strictness: Strictness
-    ) -> Allowance:
-        """Return whether these pairs show that the true change keeps to the margin."""
-
-    def with_labels(self, times: float) -> "JudgeErrors":
-        """Return the same errors as measured on so many times as many labels."""
+    """The errors of whoever graded both runs, in the languages and rubrics of a gate's slices."""
 
     @property
-    def labels(self) -> int:
-        """The number of labelled answers behind them, of the class that is short."""
+    def obstacle(self) -> str:
+        """Why no gate on this share can be decided, with what would help; empty where one can."""
+
+    def youden(self, tail: float = TAIL) -> Youden:
+        """Return J, whose ends err with this probability."""
+
+    def allows(
+        self,
+        pairs: JudgedShare,
+        margin: float,
+        tail: float = TAIL,
+        *,
+        rises: bool = False,
+    ) -> bool:
+        """Return whether pairs show that the true share fell, or rose, by less than a margin."""
+
+    def allows_estimate(
+        self, pairs: JudgedShare, margin: float, *, rises: bool = False
+    ) -> bool:
+        """Return whether the change itself, not its whole interval, keeps to a margin."""
+
+    def sentence(self, pairs: JudgedShare) -> str:
+        """Return in words what the judge's errors mean for a change."""
+
+    def with_labels(self, times: float) -> "JudgeErrors":
+        """Return the errors as so many times as many labels would show them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrunkMargin:
+    """Errors by J alone: the margin shrinks by its lower end."""
+
+    scale: JudgeScale
+    obstacle: str = ""
+
+    def youden(self, tail: float = TAIL) -> Youden:
+        """Return J; 1 where nothing is known of the errors."""
+        known = self.scale.youden
+        if known.value is None:
+            return Youden(value=1.0, low=1.0, high=1.0, labels=0)
+        return Youden(
+            value=known.value,
+            low=known.low or 0.0,
+            high=1.0 if known.high is None else known.high,
+            labels=known.n,
+        )
+
+    def allows(
+        self,
+        pairs: JudgedShare,
+        margin: float,
+        tail: float = TAIL,
+        *,
+        rises: bool = False,
+    ) -> bool:
+        """Return whether the whole interval keeps to the margin that is left."""
+        low, high = pairs.interval_at(tail)
+        harm = high if rises else -low
+        return harm < self.scale.shrunk(margin, confident=True)
+
+    def allows_estimate(
+        self, pairs: JudgedShare, margin: float, *, rises: bool = False
+    ) -> bool:
+        """Return whether the change keeps to the margin that is left."""
+        harm = pairs.value if rises else -pairs.value
+        return harm <= self.scale.shrunk(margin, confident=False) + ROUNDING
+
+    def sentence(self, pairs: JudgedShare) -> str:
+        """Return in words what the judge's errors mean for a change."""
+        change = Estimate.of(pairs.value, pairs.interval_at(TAIL), round(pairs.count))
+        return self.scale.text(change)
+
+    def with_labels(self, times: float) -> "ShrunkMargin":
+        """Return the same J with an interval that is narrower by the square root."""
+        known = self.scale.youden
+        if known.value is None or known.low is None:
+            return self
+        low = known.value - (known.value - known.low) / times**0.5
+        youden = replace(known, low=low, n=round(known.n * times))
+        return ShrunkMargin(scale=replace(self.scale, youden=youden))
+
+
+def errors_of(sides: Sides, measure: str) -> JudgeErrors | None:
+    """Return the errors that a gate on a share has to count with; None where no judge graded.
+
+    ``measure`` is the share, empty for the one that passes.
+    """
+    scale = judge_scale(sides, measure)
+    if scale is None:
+        return None
+    return ShrunkMargin(scale=scale)

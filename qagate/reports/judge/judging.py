@@ -26,7 +26,8 @@ from qagate.evaluators.statistics.intervals import (
 from qagate.evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from qagate.evaluators.statistics.separation import ClassRate, weighted_mean
 from qagate.evaluators.text import first_of
-from qagate.reports.compare.pairs import PairedSlice
+from qagate.reports.compare.shares import share_difference
+from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.judge.measured import agreement_of, calibration_notes, is_measured
 from qagate.reports.metrics.gate import side_of
 from qagate.reports.metrics.summary import tabulate
@@ -403,16 +404,14 @@ def drift_notes(
             f"{one.dataset}:{one.language}",
             before.get((one.dataset, one.language)),
         )
-        found = sides[name].difference if name in sides else None
+        found = share_difference([sides[name]]) if name in sides else None
         then, now = ((each and each.measures.get("agreement")) for each in (old, one))
         if found and found.n:
             right = (
                 sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
             )
             said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
-            said += (
-                f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
-            )
+            said += f", new - old {found.estimate.text()}, over {plural(int(found.n), 'pair')}"
         elif then and now and old and then != now and labels(old) == labels(one):
             said = f"agreement {then.text()} then, {now.text()} now"
         else:
@@ -480,11 +479,11 @@ def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale |
     """
     parts = []
     for one in sides:
-        both = (record for pair in one.pairing.pairs for record in (pair.new, pair.old))
+        both = (record for pair in one.pairs for record in (pair.new, pair.old))
         if one.slice_.kind.by_rubric and any(
             not record.adjudicated_by for record in both
         ):
-            parts.append((one.slice_, one.calibrations, len(one.pairing.pairs)))
+            parts.append((one.slice_, one.calibrations, len(one.pairs)))
     return _scale(parts, measure)
 
 

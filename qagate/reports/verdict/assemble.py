@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from qagate.cases.dataset import (
     Dataset,
@@ -17,27 +16,33 @@ from qagate.cases.dataset import (
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
-from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
-from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
+from qagate.reports.compare.comparison import compare, lost_answers
+from qagate.reports.compare.languages import parity
+from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide
+from qagate.reports.gates.accepted import NOTHING_ACCEPTED, Accepted
+from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
+from qagate.reports.gates.gone import (
+    gate_doubts,
+    gone_gates,
+    slice_doubts,
+    with_evidence_of_then,
+)
+from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.judge.judging import (
     corrected_gates,
     drift_notes,
     judging,
     judging_notes,
-    measuring,
 )
 from qagate.reports.judge.measured import distrust, measured_among
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import (
-    changed_judge,
-    changed_metrics,
     changed_origin,
-    changed_requests,
 )
 from qagate.reports.run.clean import masked
 from qagate.reports.run.evidence import Calibration, Comparison
@@ -50,6 +55,7 @@ from qagate.reports.run.report import (
     Report,
     SliceSummary,
 )
+from qagate.reports.verdict.pairing import beside_baseline, paired_slices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,53 +165,6 @@ def count_run(
     )
 
 
-Compared = Mapping[str, PairedSlice]
-"""The slices of a run paired with those of an earlier one, by name."""
-
-
-def paired_slices(
-    run: CountedRun,
-    judge: str,
-    baseline: Baseline | None,
-    origin: Mapping[str, object] = {},
-) -> dict[str, PairedSlice]:
-    """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
-    if baseline is None:
-        return {}
-    before = baseline.slices
-    found = {}
-    for name, slice_ in run.slices.items():
-        new, old = run.records[name], before.get(name, ())
-        changed = changed_judge(slice_, new, old, baseline, judge)
-        changed = changed or changed_requests(slice_, baseline, judge, origin)
-        summary = run.summaries[name]
-        drawn = summary.sample
-        pairing = pair_records(new, old, seed=drawn.seed if drawn else None)
-        narrow = (
-            summary.obstacle
-            or baseline.obstacle(summary)
-            or pairing.obstacle(baseline.role)
-        )
-        elsewhere = (one[0] for other, one in before.items() if other not in run.slices)
-        found[name] = PairedSlice(
-            slice_=slice_,
-            pairing=pairing,
-            role=baseline.role,
-            path=baseline.path,
-            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
-            changed=changed,
-            retaken=changed_metrics(slice_, baseline, origin),
-            narrow=narrow,
-            calibrations=measuring(slice_, run.calibrations),
-            people=baseline.people,
-            plan=baseline.plan,
-            elsewhere=tuple(
-                one.language for one in elsewhere if one.dataset == slice_.dataset
-            ),
-        )
-    return unless_own(found)
-
-
 LEFT_OUT = (
     "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
 )
@@ -223,6 +182,10 @@ class Facts:
     provenance: Mapping[str, object]
     run: Mapping[str, object]
     complete: bool = True
+    accepted: Accepted = NOTHING_ACCEPTED
+    """What the command line accepted as changed since the baseline."""
+    strictness: Strictness = FIRST_SET
+    """Of the paired gates beside the baseline."""
     calibrations: tuple[Calibration, ...] = ()
     labels: tuple[Record, ...] = ()
     """The labelled answers that were judged beside the plan's items."""
@@ -259,8 +222,8 @@ def account(
 ) -> Report:
     """Return the report over these records, without keys: the same ones give the same report."""
     run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.judge)
-    earlier, origin = (baseline, anchor), facts.provenance
-    sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
+    earlier = (baseline, anchor)
+    sides, anchored = (_sides(run, one, facts) for one in earlier)
     compared, since = (
         _comparison(sides, baseline, facts),
         _comparison(anchored, anchor, facts),
@@ -333,8 +296,19 @@ def decision_of(
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
     run = count_run(inputs, inputs.records, facts.judge, for_gates=True, known=known)
-    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
+    sides = [_sides(run, one, facts) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
+
+
+def _sides(run: CountedRun, earlier: Baseline | None, facts: Facts) -> Compared:
+    return paired_slices(
+        run,
+        facts.judge,
+        earlier,
+        facts.provenance,
+        model=facts.model,
+        accepted=facts.accepted,
+    )
 
 
 def _decided(
@@ -343,12 +317,9 @@ def _decided(
     facts: Facts,
     earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, decide.SessionFacts]:
-    gates = tuple(_gates(run, compared))
+    gates = tuple(_gates(run, compared, facts, earlier))
     session = _session(facts.session, run, gates, compared)
-    lost = (
-        lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
-    )
-    doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
+    doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
     if left_out := [name for name in session.left_out if name not in run.slices]:
         doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
     session = replace(session, doubts=tuple(doubts))
@@ -391,24 +362,98 @@ def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str
             )
 
 
-def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
+def _gone(
+    run: CountedRun, facts: Facts, earlier: Sequence[Baseline | None]
+) -> Iterator[str]:
+    """Yield what the earlier runs had to keep to, and this one has not, in words."""
+    for baseline in earlier:
+        if baseline is None:
+            continue
+        yield from slice_doubts(run.slices, baseline, facts.accepted)
+        if baseline.role == "baseline":
+            gone = gone_gates(run.datasets, baseline.report.datasets)
+            yield from gate_doubts(gone, facts.accepted)
+
+
+def _gates(
+    run: CountedRun,
+    compared: Sequence[Compared],
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
+) -> Iterator[GateResult]:
+    baseline = earlier[0] if earlier else None
+    if baseline is not None:
+        run, compared = _held_as_then(run, compared, baseline)
     for dataset in run.datasets:
-        own = run.of(dataset)
-        for one in own:
-            name = one.name
-            summary, distrust, sample = (
-                run.summaries[name],
-                run.distrusted[name],
-                run.samples[name],
+        slices = run.of(dataset)
+        for slice_ in slices:
+            yield from _bars(run, slice_, beside_baseline(compared, slice_.name))
+        for sides in compared:
+            scope = [sides[slice_.name] for slice_ in slices if slice_.name in sides]
+            if not scope:
+                continue
+            strictness = FIRST_SET
+            if scope[0].role == "baseline":
+                strictness = facts.strictness
+            yield from change_gates(
+                dataset, scope, strictness=strictness, states_only=run.for_gates
             )
-            yield from slice_gates(one, run.records[name], summary, distrust, sample)
-            why = summary.obstacle or distrust
-            yield from corrected_gates(one, run.records[name], run.calibrations, why)
-        for sides in filter(None, compared):
-            scope = [sides[one.name] for one in own]
-            yield from change_gates(dataset, scope, states_only=run.for_gates)
     for rule in _rules_of_rooms(run):
         yield from rule(run, compared)
+
+
+def _held_as_then(
+    run: CountedRun, compared: Sequence[Compared], baseline: Baseline
+) -> tuple[CountedRun, Sequence[Compared]]:
+    """Return a run whose gates are also decided by the evidence that the baseline had for them."""
+    then = baseline.report.datasets
+    datasets = tuple(with_evidence_of_then(dataset, then) for dataset in run.datasets)
+    if datasets == run.datasets:
+        return run, compared
+    slices = {
+        slice_.name: slice_
+        for dataset in datasets
+        for slice_ in dataset.slices.values()
+        if slice_.name in run.slices
+    }
+    compared_as_then = []
+    for sides in compared:
+        held = {
+            name: replace(side, slice_=slices[name]) for name, side in sides.items()
+        }
+        compared_as_then.append(held)
+    return replace(run, datasets=datasets, slices=slices), compared_as_then
+
+
+def _bars(
+    run: CountedRun, slice_: Slice, side: PairedSlice | None
+) -> Iterator[GateResult]:
+    """Yield the gates of a slice on this run alone, each by its worst reading."""
+    name = slice_.name
+    readings = bar_readings(slice_, run.records[name], side)
+    distrust = run.distrusted[name]
+    obstacle = run.summaries[name].obstacle or distrust
+
+    def decide_by(reading: BarReading) -> Iterator[GateResult]:
+        summary = run.summaries[name]
+        sample: Sample | None = run.samples[name]
+        if reading.name or len(reading.records) != len(run.records[name]):
+            counted = summarise(reading.records, reading.slice_, for_gates=True)
+            summary = replace(
+                counted,
+                partial=summary.partial,
+                whole=summary.whole,
+                sample=summary.sample,
+            )
+            sample = None
+        yield from slice_gates(
+            reading.slice_, reading.records, summary, distrust, sample
+        )
+        yield from corrected_gates(
+            reading.slice_, reading.records, run.calibrations, obstacle
+        )
+
+    yield from worst_of(readings, decide_by)
 
 
 def _rules_of_rooms(run: CountedRun) -> list[GateRule]:
@@ -446,10 +491,10 @@ def _people_notes(
             ungraded = replace(one, outcome="error", error="by people", votes=())
             records[place] = replace(ungraded, grade=None, rating=None, score=None)
     run = count_run(inputs, records, facts.judge, for_gates=True)
-    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
+    sides = [_sides(run, one, facts) for one in compared]
     still = {
         (one.slice, one.name, one.bar)
-        for one in _gates(run, sides)
+        for one in _gates(run, sides, facts, compared)
         if one.state == "PASS"
     }
     for gate in passed:
@@ -486,11 +531,12 @@ def _session(
         for one in gates
         if one.threshold.paired and not one.threshold.of_usage
     }
-    asked = (
-        [one for one in run.slices.values() if one.kind.answered]
-        if any(compared)
-        else []
-    )
+    compared_names = {name for sides in compared for name in sides}
+    asked = [
+        slice_
+        for name, slice_ in run.slices.items()
+        if slice_.kind.answered and name in compared_names
+    ]
     required = (
         one.name for one in run.datasets if one.baseline_required and run.of(one)
     )

@@ -21,7 +21,7 @@ from qagate.evaluators.extras.lexical.match import find_matches
 from qagate.evaluators.kinds import MARKS
 from qagate.evaluators.languages.detection import has, language_of, words
 from qagate.evaluators.languages.look_alikes import look_like_others, mixed_words
-from qagate.evaluators.text import INVISIBLE, first_of, listed, shown
+from qagate.evaluators.text import INVISIBLE, first_of, hint, listed, shown
 
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
 FEWEST_LETTERS = 4  # a gold of fewer letters stands in many questions by chance
