@@ -108,9 +108,7 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     assert found.p_value == pytest.approx(0.25)
     (gate,) = change_gates(make_dataset(*slices, pooled=[DROP]), sides)
     assert gate.state == "INCONCLUSIVE"
-    apart = share_difference(
-        [side(one, lost=(3, 4, 5), metadata={}) for one in slices]
-    )
+    apart = share_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
     assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
     baseline = before(run_of([fact(0, "en", right=True)], make_dataset(*slices)))
     pooled = compare(sides, baseline).slices[-1]

@@ -394,7 +394,7 @@ def runs(folder: Path, new_truth: str = TRUTH) -> tuple[Path, Path, dict[str, st
     """Write both runs, judged wrongly on a tenth of the answers; return what people say of each."""
     old = answers(with_noise(TRUTH, 0.1, "old"), "old")
     new = answers(with_noise(new_truth, 0.1, "new"), "new")
-    past = run_of(old)
+    past = run_of(old, DATASET)
     made = run_of(new, DATASET, baseline=before(past, str(folder / "old")))
     said = {**verdicts(old, TRUTH), **verdicts(new, new_truth)}
     labels = {digest: one.label for digest, one in said.items()}
