@@ -12,6 +12,13 @@ from dataclasses import dataclass, field
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Case
 
+NOW = ""
+"""After a role it names a reading: the earlier answer by today's golds, words and checks."""
+THEN = ":then"
+"""The earlier answer by those of then."""
+NOW_THEN = ":now-then"
+"""This run's answer by those of then."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierAnswer:

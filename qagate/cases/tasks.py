@@ -2,28 +2,30 @@
 
 The answer is the recorded one, or a model's to the slice's prompt. Who judges follows from the
 kind: code alone, the two words of a language, or a judge with a rubric. A person's verdict on
-exactly this answer comes before all of them.
+exactly this answer stands before theirs. What earlier runs answered is read by the same judge.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from qagate.cases.dataset import PlannedItem, Slice
+from qagate.cases.earlier import NOW, NOW_THEN, THEN, EarlierAnswers
 from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.kinds import is_right
 from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import unfinished
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
-from qagate.evaluators.runtime.engine import MetricRunner, Task
+from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
 
 
 def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
@@ -129,48 +131,124 @@ def make_tasks(
     model: Model | None,
     judges: JudgeFactory,
     adjudications: Adjudications | None = None,
+    earlier: Sequence[EarlierAnswers] = (),
 ) -> dict[str, Task]:
     """Return the task of each item, by key; ``model`` None means the recorded answers.
 
-    ``adjudications`` come before every judge that is not itself tested. Raises UsageError.
+    ``adjudications`` come before every judge that is not itself tested, and the answers of
+    ``earlier`` runs are read with their items. Raises UsageError.
     """
     by_slice: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in items:
         by_slice[item.slice.name].append(item)
     tasks: dict[str, Task] = {}
     for items_of_slice in by_slice.values():
-        for task in _tasks_of_slice(items_of_slice, model, judges, adjudications or {}):
-            tasks[task.key] = task
+        maker = _SliceTasks(items_of_slice, model, judges, adjudications or {})
+        for item in items_of_slice:
+            tasks[item.key] = maker.task(item, earlier)
     return {item.key: tasks[item.key] for item in items}
 
 
-def _tasks_of_slice(
-    items: Sequence[PlannedItem],
-    model: Model | None,
-    judges: JudgeFactory,
-    adjudications: Adjudications,
-) -> Iterator[Task]:
-    slice_ = items[0].slice
-    cases = [item.case for item in items]
-    answerer = _answerer(slice_, cases, model)
-    judge_of_repeat = {}
-    for repeat in dict.fromkeys(map(_judged_repeat, items)):
-        place = _place(slice_, cases, repeat)
-        judge_of_repeat[repeat] = _judge(slice_, place, judges, adjudications)
-    passes = partial(
-        slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar
-    )
-    runners = metric_runners(slice_, cases, judges.first_model)
-    for item in items:
-        yield Task(
+class _SliceTasks:
+    """Makes the tasks of the items of one slice, which have answerer, judge and metrics in common.
+
+    Raises UsageError where nobody can answer or judge them.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[PlannedItem],
+        model: Model | None,
+        judges: JudgeFactory,
+        adjudications: Adjudications,
+    ) -> None:
+        self._slice = items[0].slice
+        self._cases = [item.case for item in items]
+        self._judges = judges
+        self._adjudications = adjudications
+        self._judge_of: dict[tuple[str, int], Judge] = {}
+        """The judges made so far, by the run whose words they read and the judged repeat."""
+        self._answerer = _answerer(self._slice, self._cases, model)
+        self._runners = metric_runners(self._slice, self._cases, judges.first_model)
+        self._passes = partial(
+            self._slice.kind.passes,
+            passing=self._slice.passing,
+            pass_bar=self._slice.pass_bar,
+        )
+
+    def task(self, item: PlannedItem, earlier: Sequence[EarlierAnswers]) -> Task:
+        """Return the task of an item, with the readings of what ``earlier`` runs answered."""
+        readings: dict[str, ReadingTask] = {}
+        for answers in earlier:
+            if item.key in answers.by_key:
+                readings.update(self._readings(item, answers))
+        return Task(
             key=item.key,
             case=item.case,
             repeat=item.repeat,
-            answerer=answerer,
-            judge=judge_of_repeat[_judged_repeat(item)],
-            passes=passes,
-            metric_runners=runners,
+            answerer=self._answerer,
+            judge=self._judge(item),
+            passes=self._passes,
+            metric_runners=self._runners,
+            readings=readings,
+            calls_right=partial(
+                _calls_right, passing=self._slice.passing, bar=self._slice.pass_bar
+            ),
+            is_labelled=not self._slice.kind.answered,
         )
+
+    def _readings(
+        self, item: PlannedItem, earlier: EarlierAnswers
+    ) -> Iterator[tuple[str, ReadingTask]]:
+        """Yield what is read of an earlier run's answer to an item, each with its name.
+
+        Where golds, words or checks were others then, both runs' answers are read by those too;
+        but no answer to a question by the golds of another one.
+        """
+        answer = earlier.by_key[item.key]
+        now = self._reading(answer.case, self._judge(item), answer.answer)
+        yield f"{earlier.role}{NOW}", now
+        slice_then = earlier.slices_then.get(item.slice.name)
+        is_edited = answer.case != item.case
+        if is_edited or (answer.then is None and slice_then is None):
+            return
+        case_then = answer.then or item.case
+        judge_then = self._judge(item, slice_then, earlier.role)
+        yield (
+            f"{earlier.role}{THEN}",
+            self._reading(case_then, judge_then, answer.answer),
+        )
+        new_then = self._reading(case_then, judge_then, None)
+        yield f"{earlier.role}{NOW_THEN}", replace(new_then, reads_new_answer=True)
+
+    def _reading(self, case: Case, judge: Judge, answer: str | None) -> ReadingTask:
+        return ReadingTask(
+            case=case,
+            judge=judge,
+            passes=self._passes,
+            answer=answer,
+            metric_runners=self._runners,
+        )
+
+    def _judge(
+        self, item: PlannedItem, slice_then: Slice | None = None, role: str = ""
+    ) -> Judge:
+        """Return who judges an item; with a slice of then by the words and checks of that run."""
+        repeat = _judged_repeat(item)
+        if slice_then is None:
+            role = ""
+        if (role, repeat) not in self._judge_of:
+            slice_ = slice_then or self._slice
+            place = _place(self._slice, self._cases, repeat)
+            self._judge_of[role, repeat] = _judge_of_slice(
+                slice_, place, self._judges, self._adjudications
+            )
+        return self._judge_of[role, repeat]
+
+
+def _calls_right(verdict: core.Verdict, passing: Collection[str], bar: int) -> bool:
+    """Return whether a verdict calls an answer right."""
+    return is_right(verdict.label, passing, bar)
 
 
 def _judged_repeat(item: PlannedItem) -> int:
@@ -214,7 +292,7 @@ def _answerer(
     return RecordedAnswer()
 
 
-def _judge(
+def _judge_of_slice(
     slice_: Slice, place: Place, judges: JudgeFactory, adjudications: Adjudications
 ) -> Judge:
     """Return the judge of a slice, with its checks and behind people's verdicts.

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from qagate.evaluators.core import Model, Request
+from qagate.evaluators.core import Request
+from qagate.evaluators.models.urls import without_local_port
 from qagate.evaluators.text import canonical, digest, encodable, flat
 
 REQUEST = "request"
@@ -51,6 +52,18 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
     return digest({"model": dict(identity), "request": fields})
 
 
+def judge_identity(identity: Mapping[str, object]) -> Mapping[str, object]:
+    """Return what tells a judge from every other: the port of this machine does not.
+
+    A grade is kept longer than a local server runs at one port. An answer is looked up with
+    the port, as a model under test at another port may be another one.
+    """
+    url = identity.get("base_url")
+    if not isinstance(url, str):
+        return identity
+    return {**identity, "base_url": without_local_port(url)}
+
+
 def fresh_key(key: str, name: str) -> str:
     """Return a request's key for ``--fresh NAME``; without a name the key itself."""
     if not name:
@@ -59,13 +72,20 @@ def fresh_key(key: str, name: str) -> str:
 
 
 def documents_of(
-    model: Model, request: Request, key: str, fresh: str
+    spec: str,
+    identity: Mapping[str, object],
+    request: Request,
+    key: str,
+    fresh: str,
 ) -> tuple[Document, ...]:
-    """Return what is kept of a request: its texts, then itself, for ``fresh``, a name or empty."""
+    """Return what is kept of a request: its texts, then itself.
+
+    ``identity`` is the one that its key was made of; ``fresh`` is a name or empty.
+    """
     frame = {
         "fresh": fresh,
-        "model": dict(model.identity),
-        "spec": model.spec,
+        "model": dict(identity),
+        "spec": spec,
         "tool": None if request.tool is None else flat(request.tool),
         "parameters": request.parameters,
         "version": request.version,

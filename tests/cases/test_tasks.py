@@ -1,14 +1,16 @@
 """Who answers and who judges each kind of slice, and what passes."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from qagate.cases.dataset import PlannedItem
+from qagate.cases.earlier import EarlierAnswer, EarlierAnswers
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
-from qagate.evaluators.core import Reply, UsageError, Verdict
+from qagate.evaluators.core import Case, Reply, UsageError, Verdict
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
@@ -17,6 +19,7 @@ from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.runtime.task import ReadingTask
 from tests.support.judging import judges
 from tests.support.made_records import make_slice
 from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric
@@ -152,3 +155,78 @@ def test_what_a_choice_needs_is_asked_for() -> None:
         UsageError, match=r"needs a rubric; name one .* that asks for ratings"
     ):
         make_tasks([rated], None, ASKING)
+
+
+# Earlier answers
+
+
+def then(
+    case: Case, answer: str | None = "старо", golds_then: Case | None = None
+) -> EarlierAnswers:
+    """Return the baseline's answer to the item ``k``, read by this case."""
+    answers = {"k": EarlierAnswer(answer=answer, case=case, then=golds_then)}
+    return EarlierAnswers(role="baseline", model="openai:old", by_key=answers)
+
+
+def readings_of(
+    item: PlannedItem, *earlier: EarlierAnswers
+) -> Mapping[str, ReadingTask]:
+    return make_tasks([item], MODEL, ASKING, None, earlier)["k"].readings
+
+
+def test_an_earlier_answer_is_read_by_the_judge_of_the_item() -> None:
+    planned = item("graded")
+    task = make_tasks([planned], MODEL, ASKING, None, [then(planned.case)])["k"]
+    assert list(task.readings) == ["baseline"]
+    reading = task.readings["baseline"]
+    assert (reading.answer, reading.case) == ("старо", planned.case)
+    assert reading.judge is task.judge
+
+
+def test_an_item_that_no_earlier_run_has_has_no_readings() -> None:
+    other = replace(item("graded"), key="other")
+    assert (
+        make_tasks([other], MODEL, ASKING, None, [then(other.case)])["other"].readings
+        == {}
+    )
+
+
+def test_where_golds_were_others_both_answers_are_read_by_those_too() -> None:
+    planned = item("graded")
+    widened = replace(planned.case, golds=("София", "Сердика"))
+    readings = readings_of(planned, then(planned.case, golds_then=widened))
+    assert list(readings) == ["baseline", "baseline:then", "baseline:now-then"]
+    assert readings["baseline"].case == planned.case
+    assert readings["baseline:then"].case == widened
+    assert readings["baseline:now-then"].case == widened
+    assert readings["baseline:now-then"].reads_new_answer
+
+
+def test_where_words_were_others_both_answers_are_read_by_those_too() -> None:
+    planned = item("yes_no", label="YES")
+    slice_then = replace(planned.slice, yes="Вярно")
+    earlier = replace(then(planned.case), slices_then={planned.slice.name: slice_then})
+    readings = readings_of(planned, earlier)
+    judges = {name: reading.judge for name, reading in readings.items()}
+    assert judges == {
+        "baseline": YesNoJudge(yes=("Да",), no=("Не",)),
+        "baseline:then": YesNoJudge(yes=("Вярно",), no=("Не",)),
+        "baseline:now-then": YesNoJudge(yes=("Вярно",), no=("Не",)),
+    }
+
+
+def test_an_answer_to_an_edited_question_is_read_by_that_question_alone() -> None:
+    """No answer is held against the golds of another question."""
+    planned = item("graded")
+    as_it_was = replace(planned.case, question="Друго?", golds=("Варна",))
+    readings = readings_of(planned, then(as_it_was))
+    assert list(readings) == ["baseline"]
+    assert readings["baseline"].case == as_it_was
+
+
+def test_the_answers_of_each_earlier_run_are_read_under_its_own_name() -> None:
+    planned = item("graded")
+    anchor = replace(then(planned.case, "по-старо"), role="anchor")
+    readings = readings_of(planned, then(planned.case), anchor)
+    answers = {name: reading.answer for name, reading in readings.items()}
+    assert answers == {"baseline": "старо", "anchor": "по-старо"}

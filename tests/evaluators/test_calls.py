@@ -338,7 +338,7 @@ def test_a_request_comes_back_as_it_was_asked(
         messages=messages, tool=tools, parameters={"n": 1}, case=case
     )
     key = request_key(model.identity, request)
-    *apart, kept = documents_of(model, request, key, "")
+    *apart, kept = documents_of(model.spec, model.identity, request, key, "")
     sent = json.loads(kept.text)
     assert (kept.kind, kept.key) == (REQUEST, key)
     assert {one.key for one in apart} == set(texts_named(sent))

@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from qagate.command import main
 from qagate.evaluators.core import Reply, ToolCall, UsageError
 from qagate.evaluators.extras.postgres import postgres
-from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply, reply_store, sqlite
+from qagate.evaluators.ledger import (
+    KeptReply,
+    Ledger,
+    LedgerError,
+    PaidReply,
+    reply_store,
+    sqlite,
+)
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import VARIABLE
 from tests.support.fixtures import Captured, Patch
@@ -325,7 +332,7 @@ def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
 
-    async def wait(ledger: Ledger) -> Reply | None:
+    async def wait(ledger: Ledger) -> KeptReply | None:
         asyncio.get_running_loop().call_later(0.2, holder.send_signal, signal.SIGKILL)
         async with ledger.claim(key) as kept:
             assert holder.wait(10) == -signal.SIGKILL
@@ -343,8 +350,8 @@ def test_a_frozen_run_is_not_waited_for_forever(
     """Nor is a failed call: a claim counts while its run keeps replies, or an item may last."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_SECONDS", 0.2)
 
-    async def wait(other: Ledger) -> Reply | None:
-        async with other.claim(key_of(1), 1.0) as kept:
+    async def wait(other: Ledger) -> KeptReply | None:
+        async with other.claim(key_of(1), seconds=1.0) as kept:
             return kept
 
     async def both(one: Ledger, other: Ledger) -> bool:
@@ -358,7 +365,7 @@ def test_a_frozen_run_is_not_waited_for_forever(
             with pytest.raises(RuntimeError):
                 async with one.claim(key_of(3)):
                     raise RuntimeError
-            async with other.claim(key_of(3), 60.0) as kept:
+            async with other.claim(key_of(3), seconds=60.0) as kept:
                 assert kept is None
             assert await waiting is None
             assert asyncio.get_running_loop().time() > heard + 1.0

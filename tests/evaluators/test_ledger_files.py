@@ -25,7 +25,14 @@ from qagate.evaluators.ledger.rows import (
 from qagate.evaluators.ledger.upkeep import save_unkept
 from tests.support.fixtures import Patch
 from tests.support.places import ask, change, zero_page
-from tests.support.recorded import fill, key_of, put, reply_of, row_of
+from tests.support.recorded import (
+    fill,
+    is_imported,
+    key_of,
+    put,
+    reply_of,
+    row_of,
+)
 from tests.support.tables import tabled
 
 ROWS = 60
@@ -231,7 +238,7 @@ def test_replies_not_taken_come_home(
             reply_of(0),
             reply_of(1),
         ]
-        assert key_of(0) in ledger.imported
+        assert is_imported(ledger, 0)
         assert ledger.documents("note", ["k"]).get("k") == "text"
         assert ledger.get(key_of(2)) is None
         said = "\n".join(ledger.notes)
@@ -254,7 +261,7 @@ def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
     change(path, "PRAGMA user_version = 9")
     for read_only in (False, True):
         with pytest.raises(
-            UsageError, match="a ledger of format 9, this version reads format 1"
+            UsageError, match="a ledger of format 9, this version reads format 2"
         ):
             Ledger(path, read_only=read_only)
     assert ask(path, "PRAGMA user_version") == 9
@@ -262,6 +269,21 @@ def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(UsageError, match="not a regular file"):
             Ledger(path)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_of_an_older_format_is_refused(
+    tmp_path: Path, read_only: bool
+) -> None:
+    """It is named as what it is, and not taken for a damaged one."""
+    path = tmp_path / "l"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE calls (key TEXT, reply TEXT)")
+        connection.execute("PRAGMA user_version = 1")
+    with pytest.raises(
+        UsageError, match=r"format 1, .* format 2; use the older version"
+    ):
+        Ledger(path, read_only=read_only)
 
 
 @tabled("made")

@@ -17,7 +17,15 @@ from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
 from tests.support.projects import Project, specs
-from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
+from tests.support.recorded import (
+    SPEC,
+    fill,
+    is_imported,
+    key_of,
+    put,
+    reply_of,
+    row_of,
+)
 from tests.support.tables import tabled
 
 ITEMS = 6
@@ -57,7 +65,8 @@ def forged(project: Project) -> Path:
         row = json.loads(line.replace("INCORRECT", "CORRECT"))
         if "reply" not in row:
             continue  # a prompt
-        row["checksum"] = checksum(row["key"], canonical(row["reply"]))
+        text = canonical(row["reply"])
+        row["checksum"] = checksum(row["key"], row["run"], row["at"], text)
         lines.append(json.dumps(row) + "\n")
     made.write_text("".join(lines), "utf-8")
     return made
@@ -176,11 +185,17 @@ def test_a_replay_does_not_use_unsigned_rows(
 def test_a_signature_binds_every_column(
     tmp_path: Path, monkeypatch: Patch, statement: str
 ) -> None:
-    """Time, model, key and reply: no signature holds for a row that it was not made for."""
+    """Time, model, key, run and reply: no signature holds for a row that it was not made for."""
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
-    moved = checksum("k", str(ask(tmp_path / "l", "SELECT reply FROM calls")))
-    change(tmp_path / "l", statement.format(moved=moved))
+    text = str(ask(tmp_path / "l", "SELECT reply FROM calls"))
+    at = float(str(ask(tmp_path / "l", "SELECT at FROM calls")))
+    seals = {
+        "moved": checksum("k", "", at, text),
+        "later": checksum(key_of(0), "", at + 1, text),
+        "other": checksum(key_of(0), "other", at, text),
+    }
+    change(tmp_path / "l", statement.format_map(seals))
     with Ledger(tmp_path / "l") as ledger:
         assert ledger.get("k" if "'k'" in statement else key_of(0)) is None
         assert ledger.notes == (
@@ -195,7 +210,7 @@ def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: Patch) -> None
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
     assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.iterdir())
-    broken = StoredRow(key_of(0), 1, 0.0, b"", "{}", "")  # type: ignore[arg-type]
+    broken = StoredRow(key_of(0), "", 2, 0.0, b"", "{}", "")  # type: ignore[arg-type]
     with pytest.raises(TypeError) as raised:
         Signer().signed(broken)
     frames = traceback.TracebackException.from_exception(
@@ -247,12 +262,12 @@ def test_a_mark_of_import_goes_with_its_row(tmp_path: Path, capsys: Captured) ->
         assert "it is kept as l.damaged-" in ledger.notes[0]
     with Ledger(path, read_only=True) as ledger:
         assert all(ledger.get(key_of(n)) for n in range(3))
-        assert [key_of(n) in ledger.imported for n in range(3)] == [False, True, True]
+        assert [is_imported(ledger, n) for n in range(3)] == [False, True, True]
     change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     with Ledger(path) as ledger:
         assert ledger.get(key_of(1)) is None
         put(ledger, [row_of(1)])
-        assert key_of(1) not in ledger.imported
+        assert not is_imported(ledger, 1)
     assert command("prune", "--model", SPEC, "--yes", "--ledger", path) == 0
     assert ask(path, "SELECT count(*) FROM imported") == 0
 

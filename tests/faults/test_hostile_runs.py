@@ -24,7 +24,7 @@ from qagate.command import main
 from qagate.evaluators.core import Ask, Case, UsageError, Verdict
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.rubric import load_prompt, load_rubric
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.text import MAX_ANSWER_BYTES, harmless, travelling
 from qagate.reports.extras.sequential.human_review import load_ratings
 from tests.support.declaring import made

@@ -34,9 +34,10 @@ from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime import engine
 from qagate.evaluators.runtime.caller import Caller, CallSettings
-from qagate.evaluators.runtime.engine import Engine, Task
+from qagate.evaluators.runtime.engine import Engine
 from qagate.evaluators.runtime.outcomes import OutcomeWriter
 from qagate.evaluators.runtime.schedule import Schedule
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.text import mask, one_line
 from qagate.evaluators.user_code import SHORT, off_the_loop
 from tests.support.fixtures import Patch

@@ -62,7 +62,9 @@ def test_stats_survive_hostile_rows(
     made: Path, capsys: Captured, tmp_path: Path
 ) -> None:
     """No name steers the terminal; a damaged file is said; twenty bad lines are named."""
-    change(made, "UPDATE calls SET spec = 'a' || char(27) || '[2Jb', at = 1e300")
+    with Ledger(made, clock=lambda: 1e300) as ledger:
+        put(ledger, [row_of(7)])
+    change(made, "UPDATE calls SET spec = 'a' || char(27) || '[2Jb'")
     assert run("stats", "--ledger", made) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -96,7 +98,15 @@ def test_an_export_is_whole_private_and_always_the_same(
     """Whole or some rows, private and the same; damaged rows are left out; no half file."""
     rows = exported(made)
     assert [row["key"] for row in rows] == sorted(key_of(number) for number in range(7))
-    assert set(rows[0]) == {"key", "schema", "at", "spec", "reply", "checksum"}
+    assert set(rows[0]) == {
+        "key",
+        "run",
+        "schema",
+        "at",
+        "spec",
+        "reply",
+        "checksum",
+    }
     assert (made.parent / "out.jsonl").stat().st_mode & 0o777 == 0o600
     assert run("export", "--ledger", made) == 0
     assert capsys.readouterr().out == (made.parent / "out.jsonl").read_text(
@@ -154,7 +164,7 @@ BAD: list[tuple[bytes | dict[str, object], str]] = [
     (b'{"key": "x"}', NO_ROW),
     (b"\xff", "not UTF-8"),
     ({"x": 1}, NO_ROW),
-    ({"schema": 2}, "format 2, this version reads"),
+    ({"schema": 3}, "format 3, this version reads"),
     ({"checksum": "0"}, CHANGED),
     ({"key": key_of(99)}, CHANGED),
     ({"key": 1}, CHANGED),

@@ -66,7 +66,11 @@ def fill(
             key, request = asked(text)
             call = ToolCall(name="grade", arguments=f'{{"reason": "{text}"}}')
             reply = Reply(text=f"re {text}", calls=(call,), model="m", output_tokens=3)
-            said = documents_of(MODEL, request, key, "") if documents else ()
+            said = (
+                documents_of(MODEL.spec, MODEL.identity, request, key, "")
+                if documents
+                else ()
+            )
             await ledger.put(
                 PaidReply(key=key, spec=MODEL.spec, reply=reply, documents=said)
             )
@@ -203,7 +207,7 @@ def test_every_flipped_byte_of_a_file_gives_what_was_kept_or_nothing(
     """Rows, their headers and the index: no other reply or prompt, no error, and a run goes on."""
     path = memory / "l"
     records = fill(path, ["one"])
-    change(path, f"INSERT INTO imported VALUES ('{keys_of(records)[0]}')")
+    change(path, f"INSERT INTO imported VALUES ('{keys_of(records)[0]}', '')")
     change(path, "INSERT INTO damaged SELECT key, at, 'x', checksum FROM calls")
     content, right = path.read_bytes(), shown(path, records)
     rows = [at for at in range(4096, len(content)) if content[at]]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from qagate.evaluators.core import Reply
-from qagate.evaluators.ledger import Ledger, PaidReply
+from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from qagate.evaluators.text import digest
@@ -32,6 +32,15 @@ def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
         replay=replay, retry=RetryPolicy(attempts=1), random=lambda: 0.5
     )
     return Caller(ledger, settings, lambda spec, reply: 0.5)
+
+
+def reply_in(kept: KeptReply | None) -> Reply | None:
+    return None if kept is None else kept.reply
+
+
+def is_imported(ledger: Ledger, number: int) -> bool:
+    kept = ledger.look_up(key_of(number))
+    return kept is not None and kept.is_imported
 
 
 def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:

@@ -21,10 +21,17 @@ class Scripted:
     requests: list[Request] = field(default_factory=list)
     closed: bool = False
     limits: Limits = field(default_factory=Limits)
+    base_url: str = ""
 
     @property
     def identity(self) -> Mapping[str, object]:
-        return {"provider": "scripted", "name": self.spec}
+        if not self.base_url:
+            return {"provider": "scripted", "name": self.spec}
+        return {
+            "provider": "scripted",
+            "base_url": self.base_url,
+            "name": self.spec,
+        }
 
     async def complete(self, request: Request) -> Reply:
         self.requests.append(request)

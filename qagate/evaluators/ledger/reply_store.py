@@ -1,10 +1,13 @@
 """The store of replies: found by key, committed in groups, shared by runs at the same time.
 
-A call goes like this. ``find`` looks its key up. If there is no reply, ``claim`` holds the
-right to make the call, so that no other run on this ledger pays for it as well. ``put``
-returns once the reply is on the disk; before that nobody may use it. Once a reply could not
-be kept, every claim fails: nothing more may be paid for. What could not be kept is saved in
-the working folder, and taken in by the next run (``upkeep``).
+A call goes like this. ``find`` looks its key up. If there is no reply that counts, ``claim``
+holds the right to make the call, so that no other run on this ledger pays for it as well.
+``put`` returns once the reply is on the disk; before that nobody may use it. Once a reply
+could not be kept, every claim fails: nothing more may be paid for. What could not be kept is
+saved in the working folder, and taken in by the next run (``upkeep``).
+
+A run keeps one reply to a request, beside those of other runs. Whoever looks one up says by
+a ``Kept`` which of them count, and gets the newest of these.
 """
 
 import asyncio
@@ -12,8 +15,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from qagate.evaluators.core import Reply
 from qagate.evaluators.kept_requests import (
@@ -24,8 +28,17 @@ from qagate.evaluators.kept_requests import (
     texts_named,
 )
 from qagate.evaluators.ledger import rows
+from qagate.evaluators.ledger.beside import RowsBeside
+from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
+from qagate.evaluators.ledger.rows import (
+    KeptReply,
+    LedgerError,
+    RowId,
+    Sql,
+    StoredRow,
+    StoreError,
+)
 from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.ledger.upkeep import save_unkept, take_unkept
@@ -46,14 +59,44 @@ CLAIM_POLL_SECONDS = 0.05
 CLAIM_TIMEOUT_SECONDS = 300.0
 """A run that keeps no reply for so long may be frozen: its calls are made here too."""
 
-_FIND = f"SELECT {Sql.COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
+_IS_IMPORTED = (
+    "EXISTS (SELECT 1 FROM imported "
+    "WHERE imported.key = calls.key AND imported.run = calls.run)"
+)
+
+_FIND_NEWEST = f"""
+WITH wanted (number, key, run, since, excluded_run) AS (VALUES {{values}}),
+newest (number, key, run) AS (
+    SELECT number, key, (
+        SELECT calls.run FROM calls
+        WHERE calls.key = wanted.key
+            AND (calls.run = wanted.run OR calls.at >= wanted.since)
+            AND calls.run <> wanted.excluded_run
+        ORDER BY calls.at DESC, calls.run DESC LIMIT 1
+    )
+    FROM wanted
+)
+SELECT newest.number, {", ".join(f"calls.{name}" for name in Sql.COLUMNS.split(", "))},
+    {_IS_IMPORTED}
+FROM newest JOIN calls ON calls.key = newest.key AND calls.run = newest.run
+"""
+"""The newest row that counts of each wanted one, by its number."""
+
+_FIND_ALL = f"""
+SELECT {Sql.COLUMNS}, {_IS_IMPORTED} FROM calls
+WHERE key = ? AND (run = ? OR at >= ?) AND run <> ? ORDER BY at DESC, run DESC
+"""
+"""All rows that count under one key, the newest first."""
+
+_NO_RUNS_ID = "-"
+"""No run has this id."""
 
 _SET_ASIDE = (
     # Any column may be the damaged one.
     "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
-    "coalesce(checksum, '') FROM calls WHERE key = ?",
-    "DELETE FROM calls WHERE key = ?",
-    "DELETE FROM imported WHERE key = ?",
+    "coalesce(checksum, '') FROM calls WHERE key = ? AND run = ?",
+    "DELETE FROM calls WHERE key = ? AND run = ?",
+    "DELETE FROM imported WHERE key = ? AND run = ?",
 )
 
 
@@ -66,6 +109,26 @@ class _Change:
     """What the statement is given."""
     documents: Sequence[rows.StoredDocument] = ()
     """What is kept with it."""
+
+
+class _Wanted(NamedTuple):
+    """A reply that is looked up."""
+
+    key: str
+    kept: Kept
+
+    @property
+    def values(self) -> tuple[str, str | None, float, str]:
+        """What a query is given; in place of an empty id NULL, which equals no run's."""
+        kept = self.kept
+        return self.key, kept.run or None, kept.since, kept.without or _NO_RUNS_ID
+
+
+class _Found(NamedTuple):
+    """A row that was looked up. It may be damaged."""
+
+    row: StoredRow
+    is_imported: bool
 
 
 class KeptRequests(NamedTuple):
@@ -82,6 +145,9 @@ class KeptRequests(NamedTuple):
 class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place.
 
+    Rows of earlier reports may lie ``beside`` the store: they are looked up where it has none
+    that counts, and never written to it.
+
     A row that is damaged, or not signed with the secret, is never used. A run sets it aside
     and asks again; a replay (``read_only``) changes nothing and does without it.
 
@@ -90,13 +156,11 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     Attributes::
 
-    :own: The keys of replies that this run paid for.
-
-    :imported: The keys of those found that ``ledger import`` had added.
+    :own: The replies that this process paid for.
 
     :account: Returns a note on the money spent, which is kept with each reply; None if none.
 
-    :_damaged: The keys of rows that are not what was written; ``_unsigned`` those without the
+    :_damaged: The rows that are not what was written; ``_unsigned`` those without the
        signature.
 
     :_kept_texts: The keys of texts that are kept already: a rubric comes with every request.
@@ -116,21 +180,22 @@ class Ledger(AbstractContextManager["Ledger"]):
         *,
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
+        beside: RowsBeside | None = None,
     ) -> None:
         """Open the store; unless ``read_only``, take in what earlier runs could not keep.
 
         Raises UsageError if there is none that can be used, or the secret is easy to guess.
         """
         self.path = path
-        self.own: set[str] = set()
-        self.imported: set[str] = set()
+        self.own: set[RowId] = set()
         self.account: Callable[[], Document] | None = None
         self._clock = clock
         self._read_only = read_only
+        self._beside = beside or RowsBeside()
         self._signer = rows.Signer()
         self.store: Store = open_store(path, read_only=read_only)
-        self._damaged: set[str] = set()
-        self._unsigned: set[str] = set()
+        self._damaged: set[RowId] = set()
+        self._unsigned: set[RowId] = set()
         self._kept_texts: set[str] = set()
         self._heard_at = float("-inf")
         self._failed: LedgerError | None = None
@@ -153,7 +218,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
         fate = "not used" if self._read_only else "set aside and asked again"
-        notes = [*self.store.notes, *self._taken_in]
+        notes = [*self.store.notes, *self._taken_in, *self._beside.notes]
         if self._damaged:
             count = plural(len(self._damaged), "damaged row")
             notes.append(f"{count} of the ledger {fate}")
@@ -174,76 +239,134 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Look-ups.
 
-    async def find(self, key: str) -> Reply | None:
-        """Return what ``get`` does; concurrent look-ups share a round trip to a database."""
+    async def find(self, key: str, kept: Kept = ANY) -> KeptReply | None:
+        """Return the newest reply that counts, with where it comes from, or None.
+
+        Concurrent look-ups share a round trip to a database. Rows that are damaged or not
+        signed are set aside.
+        """
         if self.store.near:
-            return self.get(key)
-        return self._accept_reply(await self._look_up_soon(key))
+            return self.look_up(key, kept)
+        wanted = _Wanted(key, kept)
+        return self._accept_reply(wanted, await self._look_up_soon(wanted))
 
-    def get(self, key: str) -> Reply | None:
-        """Return the reply under this key, or None; a damaged or unsigned row is set aside."""
-        (row,) = self._look_up([key])
-        return self._accept_reply(row)
+    def look_up(self, key: str, kept: Kept = ANY) -> KeptReply | None:
+        """Return what ``find`` does, at once."""
+        wanted = _Wanted(key, kept)
+        (found,) = self._look_up([wanted])
+        return self._accept_reply(wanted, found)
 
-    def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
+    def get(self, key: str, kept: Kept = ANY) -> Reply | None:
+        """Return the reply of ``look_up`` alone."""
+        kept_reply = self.look_up(key, kept)
+        return None if kept_reply is None else kept_reply.reply
+
+    def replies(self, keys: Sequence[str], kept: Kept = ANY) -> dict[str, Reply]:
         """Return the replies that ``get`` would, by key."""
+        all_wanted = [_Wanted(key, kept) for key in keys]
         replies = {}
-        for key, row in zip(keys, self._look_up(keys), strict=True):
-            reply = self._accept_reply(row)
-            if reply is not None:
-                replies[key] = reply
+        for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
+            kept_reply = self._accept_reply(wanted, found)
+            if kept_reply is not None:
+                replies[wanted.key] = kept_reply.reply
         return replies
 
-    def reply_texts(self, keys: Sequence[str]) -> dict[str, str]:
+    def reply_texts(self, keys: Sequence[str], kept: Kept = ANY) -> dict[str, str]:
         """Return what ``replies`` does, each reply as its JSON."""
+        all_wanted = [_Wanted(key, kept) for key in keys]
         texts = {}
-        for row in self._look_up(keys):
-            if row is None:
-                continue
-            text = self._accept(row, row.text())
-            if text is not None:
-                texts[row.key] = text
+        for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
+            sound = self._newest_sound(wanted, found, StoredRow.text)
+            if sound is not None:
+                _, texts[wanted.key] = sound
         return texts
 
-    def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
-        """Return the row under each key, None where there is none. Raises LedgerError."""
-        marks = ", ".join("?" * len(keys))
+    def stored_rows(self, keys: Sequence[str], kept: Kept = ANY) -> list[StoredRow]:
+        """Return the rows with the replies that ``replies`` would return."""
+        all_wanted = [_Wanted(key, kept) for key in keys]
+        stored_rows = []
+        for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
+            sound = self._newest_sound(wanted, found, StoredRow.text)
+            if sound is not None:
+                stored_rows.append(sound[0].row)
+        return stored_rows
+
+    def _look_up(self, all_wanted: Sequence[_Wanted]) -> Sequence[_Found | None]:
+        """Return the newest row that counts of each wanted one, None where there is none.
+
+        Raises LedgerError.
+        """
+        if not all_wanted:
+            return []
+        values: list[object] = []
+        for number, wanted in enumerate(all_wanted):
+            values += [number, *wanted.values]
+        found: list[_Found | None] = [None] * len(all_wanted)
+        query = _query_of_newest(len(all_wanted))
+        for number, *row in self._read(query, values, all_wanted):
+            found[number] = _found(row)
+        return found
+
+    def _read(
+        self, query: str, values: Sequence[object], all_wanted: Sequence[_Wanted]
+    ) -> list[rows.Row]:
+        """Return the rows of a query; in a replay none where the store is damaged."""
         try:
-            stored = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks})", keys)
+            return self.store.read(query, values)
         except StoreError as error:
             if self._read_only and error.is_damage:
-                self._damaged.update(keys)
-                return [None] * len(keys)
+                self._damaged.update(RowId(wanted.key, "") for wanted in all_wanted)
+                return []
             raise self._fail(error) from None
-        row_of: dict[str, StoredRow] = {}
-        for *values, is_imported in stored:
-            row = StoredRow._make(values)
-            row_of[row.key] = row
-            if is_imported:
-                self.imported.add(row.key)
-        return [row_of.get(key) for key in keys]
 
-    def _accept_reply(self, row: StoredRow | None) -> Reply | None:
-        """Return the reply of a row if it is sound and signed; set any other row aside."""
-        if row is None:
+    def _accept_reply(self, wanted: _Wanted, found: _Found | None) -> KeptReply | None:
+        """Return the newest reply that counts, where ``found`` is the newest row."""
+        sound = self._newest_sound(wanted, found, StoredRow.opened)
+        if sound is None:
             return None
-        return self._accept(row, row.opened())
+        (row, is_imported), reply = sound
+        return KeptReply(reply=reply, at=row.at, run=row.run, is_imported=is_imported)
 
-    def _accept(self, row: StoredRow, content: T | None) -> T | None:
-        """Return what a row holds if it is sound and signed; set any other row aside.
+    def _newest_sound(
+        self,
+        wanted: _Wanted,
+        found: _Found | None,
+        content_of: Callable[[StoredRow], T | None],
+    ) -> tuple[_Found, T] | None:
+        """Return the newest row that is sound and signed, with its content.
 
-        ``content`` is None if the row is damaged.
+        ``found`` is the newest of the store. Where it is neither, an older one that counts
+        may be.
         """
+        if found is not None:
+            content = self._content_if_sound(found.row, content_of)
+            if content is not None:
+                return found, content
+            for row in self._read(_FIND_ALL, wanted.values, [wanted]):
+                older = _found(row)
+                content = self._content_if_sound(older.row, content_of)
+                if content is not None:
+                    return older, content
+        row_beside = self._beside.newest(wanted.key, wanted.kept)
+        if row_beside is None:
+            return None
+        content = content_of(row_beside)
+        return None if content is None else (_Found(row_beside, False), content)
+
+    def _content_if_sound(
+        self, row: StoredRow, content_of: Callable[[StoredRow], T | None]
+    ) -> T | None:
+        """Return what a row holds if it is sound and signed; set any other row aside."""
+        content = content_of(row)
         if content is not None and self._signer.accepts(row):
             return content
         if content is None:
-            self._damaged.add(row.key)
+            self._damaged.add(row.id)
         else:
-            self._unsigned.add(row.key)
-        self.imported.discard(row.key)
+            self._unsigned.add(row.id)
         if not self._read_only:
             try:
-                self.store.change([(sql, [(row.key,)]) for sql in _SET_ASIDE])
+                self.store.change([(sql, [row.id]) for sql in _SET_ASIDE])
             except StoreError as error:
                 raise self._fail(error) from None
         return None
@@ -252,9 +375,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @asynccontextmanager
     async def claim(
-        self, key: str, seconds: float = 0.0
-    ) -> AsyncIterator[Reply | None]:
-        """Hold the right to make one call, and give the reply if the ledger has it by then.
+        self, key: str, kept: Kept = ANY, *, seconds: float = 0.0
+    ) -> AsyncIterator[KeptReply | None]:
+        """Hold the right to make one call, and give a reply that counts if there is one by then.
 
         A live run that makes the call is waited for until it has kept nothing for five
         minutes, or for the ``seconds`` that an item may take. Raises LedgerError once a reply
@@ -265,17 +388,17 @@ class Ledger(AbstractContextManager["Ledger"]):
         now = asyncio.get_running_loop().time
         began = now()
         patience = max(CLAIM_TIMEOUT_SECONDS, seconds)
-        reply: Reply | None = None
+        reply: KeptReply | None = None
         while not (is_ours := await self._try_to_claim(key)):
             if not self.store.near:
-                reply = await self.find(key)
+                reply = await self.find(key, kept)
             last_sign_of_life = max(began, self._heard_at)
             if reply is not None or now() > last_sign_of_life + patience:
                 break
             await asyncio.sleep(CLAIM_POLL_SECONDS)
         try:
             if reply is None:
-                reply = await self.find(key)
+                reply = await self.find(key, kept)
             if reply is not None:
                 self._heard_at = now()
             yield reply
@@ -304,8 +427,8 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Replies and documents to keep.
 
-    async def put(self, row: rows.PaidReply) -> None:
-        """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
+    async def put(self, row: rows.PaidReply) -> KeptReply:
+        """Return the reply once it is on the disk. Raises LedgerError if it cannot be kept."""
         documents = []
         for document in row.documents:
             if document.key not in self._kept_texts:
@@ -315,11 +438,29 @@ class Ledger(AbstractContextManager["Ledger"]):
         for document in row.documents:
             if document.kind == TEXT:
                 self._kept_texts.add(document.key)
+        return KeptReply(reply=row.reply, at=stored.at, run=row.run)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit(_Change(sql=Sql.REPLACE_DOCUMENT, values=document))
+
+    def swap(self, document: Document, before: str | None) -> bool:
+        """Keep a document in place of the text ``before``, at once; None if there was none.
+
+        Return False, and change nothing, if another process was faster. Raises LedgerError.
+        """
+        sealed = rows.seal_document(document, self._signer)
+        former = ""
+        for stored in self._documents(document.kind, [document.key]):
+            if stored.opened(self._signer) != before:
+                return False
+            former = stored.text
+        try:
+            self.store.change([(Sql.SWAP_DOCUMENT, [(*sealed, former)])])
+        except StoreError as error:
+            raise self._fail(error) from None
+        return sealed in self._documents(document.kind, [document.key])
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""
@@ -357,7 +498,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             for row in (*(change.values for change in group), *documents):
                 needed_bytes += sum(len(str(value)) for value in row)
             raise self._fail(error, needed_bytes) from None
-        self.own.update(row.key for row in replies)
+        self.own.update(row.id for row in replies)
         return [None] * len(group)
 
     def _fail(self, error: Exception, needed_bytes: int = 0) -> LedgerError:
@@ -427,6 +568,18 @@ class Ledger(AbstractContextManager["Ledger"]):
                 raise self._fail(error) from None
             stored = [(kind, key, "") for key in keys or ()]
         return [rows.StoredDocument._make(row) for row in stored]
+
+
+@lru_cache
+def _query_of_newest(count: int) -> str:
+    """Return the query of the newest row that counts, of so many wanted ones."""
+    return _FIND_NEWEST.format(values=", ".join(["(?, ?, ?, ?, ?)"] * count))
+
+
+def _found(values: Sequence[Any]) -> _Found:
+    """Return the row of a query that says last whether it was imported."""
+    *row, is_imported = values
+    return _Found(row=StoredRow._make(row), is_imported=bool(is_imported))
 
 
 class Grouped(Generic[T, R]):

@@ -1,9 +1,9 @@
 """The rows of a ledger: replies and documents, sealed and signed.
 
-A *seal* is a checksum that binds what a row holds to its key, so that damage is noticed.
-With a secret in QA_LEDGER_KEY a *signature* follows it after a colon: an HMAC-SHA-256 (RFC
-2104) over everything in the row, so that nobody without the secret can write a row, and no
-part of a row fits another one.
+A *seal* is a checksum that binds what a row holds to its key, its run and its time, so that
+damage is noticed. With a secret in QA_LEDGER_KEY a *signature* follows it after a colon: an
+HMAC-SHA-256 (RFC 2104) over everything in the row, so that nobody without the secret can
+write a row, and no part of a row fits another one.
 
 A PaidReply becomes a StoredRow by ``seal``, then ``Signer.signed``. It comes back by
 ``StoredRow.opened``, if its seal holds, and ``Signer.accepts``. Documents go the same way:
@@ -13,15 +13,16 @@ A PaidReply becomes a StoredRow by ``seal``, then ``Signer.signed``. It comes ba
 import hmac
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qagate.evaluators.core import QAError, Reply, ToolCall, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT, Document
-from qagate.evaluators.text import Key, canonical, digest, flat
+from qagate.evaluators.reading import parse_json
+from qagate.evaluators.text import Key, canonical, digest, flat, one_line
 
-SCHEMA = 1
+SCHEMA = 2
 """The format of a ledger and of its rows."""
 
 VARIABLE = "QA_LEDGER_KEY"
@@ -40,11 +41,17 @@ Statements = Sequence[tuple[str, Sequence[Sequence[object]]]]
 class Sql:
     """The statements that every kind of database is given."""
 
-    COLUMNS = "key, schema, at, spec, reply, checksum"
+    COLUMNS = "key, run, schema, at, spec, reply, checksum"
     ROWS = f"SELECT {COLUMNS} FROM calls"
-    INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-    MARK_IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
+    INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    MARK_IMPORTED = (
+        "INSERT INTO imported (key, run) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    )
     ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    SWAP_DOCUMENT = (
+        "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
+        "DO UPDATE SET text = excluded.text WHERE documents.text = ?"
+    )
     REPLACE_DOCUMENT = (
         "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
         "DO UPDATE SET text = excluded.text WHERE documents.text <> excluded.text"
@@ -77,14 +84,39 @@ class PaidReply:
     spec: str
     """The model's SPEC."""
     reply: Reply
+    run: str = ""
+    """The id of the run that asked; empty for a command that is no run."""
+    at: float | None = None
+    """When it was asked for, in seconds since 1970; None for now."""
     documents: tuple[Document, ...] = ()
     """What was sent; kept in the same transaction as the reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReply:
+    """A reply that is kept, and where it comes from."""
+
+    reply: Reply
+    at: float
+    """When it was asked for, in seconds since 1970."""
+    run: str
+    """The id of the run that asked."""
+    is_imported: bool = False
+    """Whether it came by ``ledger import``."""
+
+
+class RowId(NamedTuple):
+    """What tells a reply from every other: a run has at most one to a request."""
+
+    key: str
+    run: str
 
 
 class StoredRow(NamedTuple):
     """A reply as the database holds it. Any field may be damaged."""
 
     key: str
+    run: str
     schema: int
     at: float
     """Seconds since 1970."""
@@ -92,7 +124,12 @@ class StoredRow(NamedTuple):
     reply: str
     """Canonical JSON."""
     checksum: str
-    """The checksum of key and reply, with the signature if there is one."""
+    """The checksum of key, run, time and reply, with the signature if there is one."""
+
+    @property
+    def id(self) -> RowId:
+        """What tells this row from every other."""
+        return RowId(self.key, self.run)
 
     @property
     def line(self) -> str:
@@ -101,12 +138,13 @@ class StoredRow(NamedTuple):
 
     def text(self) -> str | None:
         """Return the reply as JSON, or None if the row is not what was written."""
-        texts = (self.key, self.spec, self.reply, self.checksum)
+        texts = (self.key, self.run, self.spec, self.reply, self.checksum)
         if not all(isinstance(text, str) for text in texts):
             return None
         if not isinstance(self.at, float) or self.schema != SCHEMA:
             return None
-        if _seal_of(self.checksum) != checksum(self.key, self.reply):
+        sound = checksum(self.key, self.run, self.at, self.reply)
+        if _seal_of(self.checksum) != sound:
             return None
         return self.reply if self.reply.startswith("{") else None
 
@@ -162,24 +200,26 @@ def _read_call(values: dict[str, Any]) -> ToolCall:
     return call
 
 
-def seal(paid: PaidReply, at: float) -> StoredRow:
-    """Return a reply, paid at this time, as it is stored: with its checksum, not yet signed."""
+def seal(paid: PaidReply, now: float) -> StoredRow:
+    """Return a reply as it is stored: with its checksum, not yet signed."""
+    at = now if paid.at is None else paid.at
     fields = flat(paid.reply)
     fields["calls"] = [flat(call) for call in paid.reply.calls]
     text = canonical(fields)
     return StoredRow(
         key=paid.key,
+        run=paid.run,
         schema=SCHEMA,
         at=at,
         spec=paid.spec,
         reply=text,
-        checksum=checksum(paid.key, text),
+        checksum=checksum(paid.key, paid.run, at, text),
     )
 
 
-def checksum(key: str, text: str) -> str:
-    """Return the checksum that binds a reply to its key."""
-    return digest([key, text])
+def checksum(key: str, run: str, at: float, text: str) -> str:
+    """Return the checksum that binds a reply to its key, its run and its time."""
+    return digest([key, run, at, text])
 
 
 class Signer:
@@ -216,9 +256,58 @@ class Signer:
         """Return what a row is signed with; empty if there is no secret."""
         if self._key is None:
             return ""
-        content = canonical([row.key, row.schema, row.at, row.spec, row.reply])
+        content = canonical([row.key, row.run, row.schema, row.at, row.spec, row.reply])
         secret = self._key.reveal().encode("utf-8", "surrogateescape")
         return hmac.digest(secret, content.encode("ascii"), "sha256").hex()
+
+
+# Lines: rows outside of a database.
+
+
+def read_line(line: bytes, signer: Signer) -> StoredRow:
+    """Return the row of a line that ``StoredRow.line`` wrote.
+
+    Raises ValueError, with what to do, if it does not verify.
+    """
+    return row_of(values_in(line), signer)
+
+
+def values_in(line: bytes) -> dict[str, Any]:
+    """Return the values of a line, none where it holds something else. Raises ValueError."""
+    try:
+        values = parse_json(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
+    return values if isinstance(values, dict) else {}
+
+
+def row_of(values: Mapping[str, Any], signer: Signer) -> StoredRow:
+    """Return the row of a line's values. Raises ValueError if it does not verify."""
+    if values.keys() != set(StoredRow._fields):
+        wanted = ", ".join(sorted(StoredRow._fields))
+        raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    if values["schema"] != SCHEMA:
+        schema = one_line(str(values["schema"]), 20)
+        raise ValueError(f"format {schema}, this version reads format {SCHEMA}")
+    row = StoredRow(
+        key=values["key"],
+        run=values["run"],
+        schema=values["schema"],
+        at=values["at"],
+        spec=values["spec"],
+        reply=canonical(values["reply"]),
+        checksum=values["checksum"],
+    )
+    if row.opened() is None:
+        raise ValueError(
+            "the row is not what was exported: its checksum is wrong; export it again"
+        )
+    if not signer.accepts(row):
+        raise ValueError(f"unsigned: it was not written with this {VARIABLE}")
+    return row
+
+
+# Documents.
 
 
 class StoredDocument(Document):
@@ -279,6 +368,7 @@ def _document_row(kind: str, key: str, content: str) -> StoredRow:
     signed_content = f"{REQUEST} {content}" if kind == REQUEST else content
     return StoredRow(
         key=key,
+        run="",
         schema=SCHEMA,
         at=0.0,
         spec=kind,

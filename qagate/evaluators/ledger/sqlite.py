@@ -40,11 +40,11 @@ from qagate.evaluators.optional import REQUIREMENTS
 
 TABLES = {
     "calls": """(
-        key TEXT PRIMARY KEY, schema INTEGER NOT NULL, at REAL NOT NULL, spec TEXT NOT NULL,
-        reply TEXT NOT NULL, checksum TEXT NOT NULL
+        key TEXT, run TEXT, schema INTEGER NOT NULL, at REAL NOT NULL, spec TEXT NOT NULL,
+        reply TEXT NOT NULL, checksum TEXT NOT NULL, PRIMARY KEY (key, run)
     ) WITHOUT ROWID""",
     "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
-    "imported": "(key TEXT PRIMARY KEY) WITHOUT ROWID",
+    "imported": "(key TEXT, run TEXT, PRIMARY KEY (key, run)) WITHOUT ROWID",
     "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
 }
 
@@ -420,15 +420,16 @@ def _inspect(path: Path, connection: sqlite3.Connection) -> _Shape:
     has_calls = ("table", "calls") in objects
     has_other_tables_only = all(kind == "table" for kind, _ in others)
     is_foreign_database = bool(others) and not (has_calls and has_other_tables_only)
-    if "calls" in odd or is_foreign_database:
+    if is_foreign_database or ("calls" in odd and not 0 < version < SCHEMA):
         raise UsageError(
             f"{path}: cannot be opened as a ledger (a database of something else); "
             "give another --ledger path"
         )
-    if version > SCHEMA:
+    if version > SCHEMA or "calls" in odd:
+        which = "newer" if version > SCHEMA else "older"
         raise UsageError(
             f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
-            "use the newer version, or give another --ledger path"
+            f"use the {which} version, or give another --ledger path"
         )
     missing = TABLES.keys() - {name for _, name in objects}
     odd.update(name for _, name in others)
@@ -501,7 +502,7 @@ def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
     new.executescript(f"{_creation()} PRAGMA user_version = {SCHEMA}; BEGIN")
     sound = (row for row in _rows(old) if row.opened() is not None)
     new.executemany(Sql.INSERT, sound)
-    imported = _readable(old, "SELECT key FROM imported")
+    imported = _readable(old, "SELECT key, run FROM imported")
     new.executemany(Sql.MARK_IMPORTED, imported)
     # Documents have seals of their own, which are checked when they are used.
     documents = _readable(old, "SELECT kind, key, text FROM documents")

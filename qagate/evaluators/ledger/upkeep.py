@@ -20,12 +20,11 @@ from qagate.evaluators.core import Price, Usage, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
-from qagate.evaluators.ledger.rows import Sql, StoredDocument, StoredRow
+from qagate.evaluators.ledger.rows import RowId, Sql, StoredDocument, StoredRow
 from qagate.evaluators.ledger.sqlite import is_foreign
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.output import plural, write_whole
-from qagate.evaluators.reading import parse_json
-from qagate.evaluators.text import canonical, one_line
+from qagate.evaluators.text import canonical
 
 UNKEPT_FOLDER = Path(".qa")
 """In the working folder; holds replies that a ledger did not take."""
@@ -61,9 +60,9 @@ def where(
 
 
 def read_rows(store: Store, wanted: Where = ALL) -> Iterator[StoredRow]:
-    """Yield the selected rows by key, damaged ones included."""
+    """Yield the selected rows by key and run, damaged ones included."""
     condition, values = wanted
-    query = f"{Sql.ROWS} WHERE {condition} ORDER BY key"
+    query = f"{Sql.ROWS} WHERE {condition} ORDER BY key, run"
     for row in store.stream(query, values):
         yield StoredRow._make(row)
 
@@ -205,7 +204,7 @@ def import_rows(store: Store, path: Path) -> Imported:
     refused: list[str] = []
     lines = enumerate(_read_lines(path), start=1)
     while group := list(islice(lines, GROUP)):
-        replies: dict[str, StoredRow] = {}
+        replies: dict[RowId, StoredRow] = {}
         documents: list[StoredDocument] = []
         for number, line in group:
             if number == 1 and line.startswith(b'{"ledger":'):
@@ -217,29 +216,29 @@ def import_rows(store: Store, path: Path) -> Imported:
                 continue
             if isinstance(row, StoredDocument):
                 documents.append(row)
-            elif row.key in replies:
+            elif row.id in replies:
                 known += 1
             else:
-                replies[row.key] = row
-        keys_before = _keys_in(store, list(replies))
-        added = [row for row in replies.values() if row.key not in keys_before]
+                replies[row.id] = row
+        ids_before = _ids_under(store, [row.key for row in replies.values()])
+        added = [row for row in replies.values() if row.id not in ids_before]
         store.change(
             [
                 (Sql.INSERT, added),
-                (Sql.MARK_IMPORTED, [(row.key,) for row in added]),
+                (Sql.MARK_IMPORTED, [row.id for row in added]),
                 (Sql.ADD_DOCUMENT, documents),
             ]
         )
         new += len(added)
-        known += len(keys_before)
+        known += len(replies) - len(added)
     return Imported(new=new, known=known, refused=refused)
 
 
-def _keys_in(store: Store, keys: Sequence[str]) -> set[str]:
-    """Return those of some keys under which a ledger has a reply."""
+def _ids_under(store: Store, keys: Sequence[str]) -> set[RowId]:
+    """Return what tells the replies apart that a ledger has under some keys."""
     marks = ", ".join("?" * len(keys)) or "NULL"
-    stored = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", keys)
-    return {key for (key,) in stored}
+    stored = store.read(f"SELECT key, run FROM calls WHERE key IN ({marks})", keys)
+    return {RowId(key, run) for key, run in stored}
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
@@ -254,17 +253,10 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
     """Return the row or the document of a line. Raises ValueError if it does not verify."""
-    try:
-        values: Any = parse_json(line.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
-    fields = values.keys() if isinstance(values, dict) else set()
-    if fields == set(StoredDocument._fields):
+    values = rows.values_in(line)
+    if values.keys() == set(StoredDocument._fields):
         return _parse_document(values, signer)
-    if fields == set(StoredRow._fields):
-        return _parse_row(values, signer)
-    wanted = ", ".join(sorted(StoredRow._fields))
-    raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    return rows.row_of(values, signer)
 
 
 def _parse_document(values: dict[str, Any], signer: rows.Signer) -> StoredDocument:
@@ -277,27 +269,6 @@ def _parse_document(values: dict[str, Any], signer: rows.Signer) -> StoredDocume
             f"{rows.VARIABLE}; export again"
         )
     return document
-
-
-def _parse_row(values: dict[str, Any], signer: rows.Signer) -> StoredRow:
-    if values["schema"] != rows.SCHEMA:
-        schema = one_line(str(values["schema"]), 20)
-        raise ValueError(f"format {schema}, this version reads format {rows.SCHEMA}")
-    row = StoredRow(
-        key=values["key"],
-        schema=values["schema"],
-        at=values["at"],
-        spec=values["spec"],
-        reply=canonical(values["reply"]),
-        checksum=values["checksum"],
-    )
-    if row.opened() is None:
-        raise ValueError(
-            "the row is not what was exported: its checksum is wrong; export it again"
-        )
-    if not signer.accepts(row):
-        raise ValueError(f"unsigned: it was not written with this {rows.VARIABLE}")
-    return row
 
 
 def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:
@@ -323,7 +294,8 @@ def _remove(store: Store, wanted: Where) -> None:
             (f"DELETE FROM calls WHERE {condition}", [values]),
             (
                 "DELETE FROM imported WHERE NOT EXISTS "
-                "(SELECT 1 FROM calls WHERE calls.key = imported.key)",
+                "(SELECT 1 FROM calls WHERE calls.key = imported.key "
+                "AND calls.run = imported.run)",
                 [()],
             ),
             (

@@ -33,6 +33,21 @@ def is_loopback(url: str) -> bool:
     return address is not None and address.is_loopback
 
 
+def without_local_port(url: str) -> str:
+    """Return a base URL of this machine without its port; any other as it is.
+
+    A server of this machine may have another port each day, and is the same server.
+    """
+    parts = urlsplit(url)
+    host = _host_of(parts)
+    is_local = host in ("0.0.0.0", "::") or host.endswith(".localhost")
+    if not (is_local or is_loopback(url)):
+        return url
+    if ":" in host:
+        host = f"[{host}]"
+    return parts._replace(netloc=host).geturl()
+
+
 def with_one_loopback_name(url: str) -> str:
     """Return a normal base URL in which this machine, by whatever name, is ``localhost``."""
     if not is_loopback(url):

@@ -4,13 +4,13 @@ Every call of a run goes this way. ``Caller`` looks into the ledger and sends wh
 there, once even if several items ask it at a time. ``Sender`` tries a call until it
 succeeds or is given up: each try sets money aside, waits until Admission lets it in, and
 settles. A reply is in the ledger before anybody uses it, so nothing is paid for twice. A
-``Meter`` adds up what the replies for one item took.
+``Meter`` adds up what the replies for one item took, and where they come from.
 """
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -30,6 +30,7 @@ from qagate.evaluators.core import (
     Model,
     RefusedError,
     Reply,
+    ReplyOrigin,
     Request,
     StoppedError,
     TransientError,
@@ -38,10 +39,14 @@ from qagate.evaluators.kept_requests import (
     Document,
     documents_of,
     fresh_key,
+    judge_identity,
     request_key,
 )
-from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
+from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
+from qagate.evaluators.ledger.rows import RowId
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity, RunProcess
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
@@ -112,8 +117,12 @@ class CallSettings:
     """Seconds that all calls may take."""
     max_cost: float | None = None
     """USD that all calls may cost."""
-    run: str = ""
+    spending: str = ""
     """Processes with this name that share the ledger spend ``max_cost`` together."""
+    process: RunProcess | None = None
+    """What is known of the run before its ledger is open; None for a command that is none."""
+    beside: tuple[Path, ...] = ()
+    """Files with a judge's replies of earlier reports, which are read and not written."""
     replay: bool = False
     """Send nothing: answer from the ledger."""
     fresh: str = ""
@@ -373,6 +382,10 @@ class Meter:
     """The names that providers returned, by the SPEC of the model that was asked."""
     answering: core.Usage = field(default_factory=core.Usage)
     """What the answer alone took."""
+    asked: ReplyOrigin = field(default_factory=ReplyOrigin)
+    """Where the oldest reply comes from that made the answer."""
+    graded: ReplyOrigin = field(default_factory=ReplyOrigin)
+    """Where the oldest reply comes from that judged it."""
     clock: ItemClock = field(default_factory=ItemClock)
     waiting: int = 0
     """Replies that the item waits for now."""
@@ -380,7 +393,7 @@ class Meter:
     """Whether nothing is sent: only replies in the ledger count."""
     missed: bool = False
     """Whether one was not there."""
-    _is_answered: bool = False
+    is_answered: bool = False
     """Whether what is asked now judges the answer."""
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """The ledger keys of all requests, each with its place in their order."""
@@ -395,13 +408,13 @@ class Meter:
 
     def end_answer(self) -> None:
         """Note that the answer is there; what is asked from now on judges it."""
-        self._is_answered = True
+        self.is_answered = True
         self.answering = self.usage
 
     def note(self, key: str, model: Model, request: Request) -> None:
         """Note what was asked."""
         order = (
-            self._is_answered,
+            self.is_answered,
             model.spec,
             request.version,
             request.repeat,
@@ -411,12 +424,23 @@ class Meter:
         self._asked.setdefault(key, order)
 
     def add(
-        self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool
+        self,
+        model: Model,
+        kept: KeptReply,
+        *,
+        sent: int,
+        is_answer: bool,
+        earlier: bool,
     ) -> None:
-        """Count one reply, for which this run ``sent`` requests.
+        """Count one reply, for which this run ``sent`` requests; an ``earlier`` run may have paid.
 
-        ``earlier`` is one of an earlier run, ``imported`` one that came by ``ledger import``.
+        ``is_answer`` tells one that makes the answer from one that judges it.
         """
+        if is_answer:
+            self.asked = _older(self.asked, kept)
+        else:
+            self.graded = _older(self.graded, kept)
+        reply = kept.reply
         cost = self.price(model.spec, reply)
         known_cost = 0.0 if cost is None else cost
         self.usage += core.Usage(
@@ -428,10 +452,29 @@ class Meter:
             requests=sent,
             spent=known_cost if sent else 0.0,
             earlier=int(earlier),
-            imported=int(imported),
+            imported=int(earlier and kept.is_imported),
             cache_read_tokens=reply.cache_read_tokens,
         )
         self.models[model.spec] = reply.model or model.spec
+
+
+def _older(origin: ReplyOrigin, kept: KeptReply) -> ReplyOrigin:
+    """Return where the older of two replies comes from."""
+    if origin.at is not None and origin.at <= kept.at:
+        return origin
+    return ReplyOrigin(at=kept.at, run=kept.run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptCall:
+    """What is put to a model: the key of its reply, and which kept replies may stand in for it."""
+
+    model: Model
+    request: Request
+    key: str
+    identity: Mapping[str, object]
+    """What tells the model from every other, as the key has it."""
+    kept: Kept
 
 
 class CallRoute:
@@ -445,8 +488,8 @@ class CallRoute:
         return nullcontext()
 
     async def reply(
-        self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
-    ) -> Reply | None:
+        self, call: KeptCall, row: partial[PaidReply], *, urgent: bool
+    ) -> KeptReply | None:
         """Return a reply that is in the ledger; None if the call is to be made directly."""
         return None
 
@@ -466,6 +509,8 @@ class Caller:
 
     Attributes::
 
+    :run: The run that asks.
+
     :route: The way that calls are tried first: batches, or none.
 
     :_find_route: Finds the route; None where nothing is sent. Another run may begin batches on
@@ -483,15 +528,23 @@ class Caller:
         price: core.Price,
         budget: Budget | None = None,
         find_route: "Callable[[Caller], CallRoute | None] | None" = None,
+        *,
+        run: RunIdentity = NO_RUN,
     ) -> None:
         self.ledger = ledger
+        self.run = run
         self.sender = Sender(settings, budget)
         self.price = price
         self.route = CallRoute()
         self._settings = settings
         self._find_route = None if settings.replay else find_route
         self._look_at = -NEVER
-        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
+        self._under_way: dict[str, asyncio.Task[tuple[KeptReply, int]]] = {}
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing is sent."""
+        return self._settings.replay
 
     def open(self) -> None:
         """Look for a route before the first call."""
@@ -514,70 +567,111 @@ class Caller:
         await self.route.close()
         await self.ledger.flush()
 
-    def metered(self, meter: Meter) -> core.Ask:
-        """Return an ``ask`` that adds every reply to this meter."""
-        return partial(self._reply, meter)
+    def metered(
+        self, meter: Meter, *, answers: Kept = ANY, judging: Kept = ANY
+    ) -> core.Ask:
+        """Return an ``ask`` that adds every reply to this meter.
 
-    async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
+        ``answers`` says which kept replies may stand in for a new one until the answer is
+        there, ``judging`` which ones may from then on.
+        """
+        return partial(self._reply, meter, answers, judging)
+
+    async def _reply(
+        self, meter: Meter, answers: Kept, judging: Kept, model: Model, request: Request
+    ) -> Reply:
         """Return the reply to a request, and count it for the item that asked.
 
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
-        key = fresh_key(request_key(model.identity, request), self._settings.fresh)
+        is_answer = not meter.is_answered
+        call = self._call(
+            model, request, answers if is_answer else judging, is_answer=is_answer
+        )
         meter.waiting += 1
         try:
-            reply, sent = await self._find_or_ask(meter, model, request, key)
+            reply, sent = await self._find_or_ask(meter, call)
         except StoppedError:  # it was not asked
             raise
         except CallError:
-            meter.note(key, model, request)
+            meter.note(call.key, model, request)
             raise
         finally:
             meter.waiting -= 1
-        meter.note(key, model, request)
-        earlier = key not in self.ledger.own
-        imported = earlier and key in self.ledger.imported
-        meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
-        return reply
+        meter.note(call.key, model, request)
+        earlier = RowId(call.key, reply.run) not in self.ledger.own
+        meter.add(model, reply, sent=sent, is_answer=is_answer, earlier=earlier)
+        return reply.reply
 
-    async def _find_or_ask(
-        self, meter: Meter, model: Model, request: Request, key: str
-    ) -> tuple[Reply, int]:
+    async def find_kept(
+        self, meter: Meter, model: Model, request: Request
+    ) -> KeptReply | None:
+        """Return the newest reply that is kept of a request, whoever asked for it, or None."""
+        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
+        return await self.ledger.find(call.key, call.kept)
+
+    def _call(
+        self, model: Model, request: Request, kept: Kept, *, is_answer: bool
+    ) -> KeptCall:
+        identity = model.identity if is_answer else judge_identity(model.identity)
+        return KeptCall(
+            model=model,
+            request=request,
+            key=fresh_key(request_key(identity, request), self._settings.fresh),
+            identity=identity,
+            kept=kept,
+        )
+
+    async def _find_or_ask(self, meter: Meter, call: KeptCall) -> tuple[KeptReply, int]:
         """Return the reply, out of the ledger if it is there, and how many requests were sent."""
-        kept = await self.ledger.find(key)
-        if kept is not None:
-            return kept, 0
-        if self._settings.replay or meter.kept_only:
-            meter.missed = True
-            message = f"{model.spec}: this request is not in the ledger (--replay)"
-            raise CallError("not_in_ledger", message)
-        # No await from here to the entry in ``_under_way``: two items would send it twice.
-        others_task = self._under_way.get(key)
-        if others_task is not None:
+        while True:
+            kept = await self.ledger.find(call.key, call.kept)
+            if kept is not None:
+                return kept, 0
+            if self._settings.replay or meter.kept_only:
+                meter.missed = True
+                message = (
+                    f"{call.model.spec}: this request is not in the ledger (--replay)"
+                )
+                raise CallError("not_in_ledger", message)
+            # No await from here to the entry in ``_under_way``: two items would send it twice.
+            others_task = self._under_way.get(call.key)
+            if others_task is None:
+                task = asyncio.create_task(self._ask(meter, call))
+                self._under_way[call.key] = task
+                task.add_done_callback(lambda _: self._under_way.pop(call.key, None))
+                return await task
             # Shielded: this item may be cancelled, and the other one not.
             reply, _ = await asyncio.shield(others_task)
-            return reply, 0
-        task = asyncio.create_task(self._ask(meter, model, request, key))
-        self._under_way[key] = task
-        task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        return await task
+            if call.kept.counts(reply.run, reply.at):
+                return reply, 0
 
-    async def _ask(
-        self, meter: Meter, model: Model, request: Request, key: str
-    ) -> tuple[Reply, int]:
+    async def _ask(self, meter: Meter, call: KeptCall) -> tuple[KeptReply, int]:
         """Ask by the route, or else directly; return the reply with the number of requests sent."""
         documents: tuple[Document, ...] = ()
         if self._settings.transcripts:
-            documents = documents_of(model, request, key, self._settings.fresh)
-        row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
+            documents = documents_of(
+                call.model.spec,
+                call.identity,
+                call.request,
+                call.key,
+                self._settings.fresh,
+            )
+        row = partial(
+            PaidReply,
+            key=call.key,
+            spec=call.model.spec,
+            run=self.run.id,
+            documents=documents,
+        )
         try:
             await self._look_for_route()
             # An item that has a reply goes on before others begin.
             urgent = bool(meter.models)
-            reply = await self.route.reply(model, request, row, urgent=urgent)
+            reply = await self.route.reply(call, row, urgent=urgent)
             if reply is not None:
                 return reply, 1
-            return await self._ask_directly(meter, model, request, row)
+            return await self._ask_directly(meter, call, row)
         except StoppedError:
             raise
         except CallError:
@@ -586,19 +680,19 @@ class Caller:
             raise
 
     async def _ask_directly(
-        self, meter: Meter, model: Model, request: Request, row: partial[PaidReply]
-    ) -> tuple[Reply, int]:
+        self, meter: Meter, call: KeptCall, row: partial[PaidReply]
+    ) -> tuple[KeptReply, int]:
         """Send a request unless another run does; keep the reply before it is returned."""
-        key: str = row.keywords["key"]
         async with AsyncExitStack() as stack:
-            claim = self.ledger.claim(key, model.limits.item_deadline)
+            claim = self.ledger.claim(
+                call.key, call.kept, seconds=call.model.limits.item_deadline
+            )
             claiming = stack.enter_async_context(claim)
             kept = await self.sender.before_the_end(claiming)
             if kept is not None:  # another run asked it meanwhile
                 return kept, 0
-            reply = await self.sender.send(model, request, meter.clock)
-            await self.ledger.put(row(reply=reply))
-            return reply, 1
+            reply = await self.sender.send(call.model, call.request, meter.clock)
+            return await self.ledger.put(row(reply=reply)), 1
 
     async def _look_for_route(self) -> None:
         """Look whether another run has begun batches on this ledger, every few seconds."""

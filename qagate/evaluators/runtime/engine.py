@@ -1,10 +1,9 @@
 """The engine: works through the items of a run, many at a time, in one event loop.
 
-Every item goes the same way: it is answered, its answer is judged, and metrics measure
-it. Begin with ``Engine._work``, which takes items from the schedule, and with
-``Engine._answer_and_judge``, which makes an item's outcome. The schedule says which item
-is next, and the caller puts each request to its model within all limits. The engine posts
-how each item ended; tests wait for that elsewhere. It knows neither pytest nor gates.
+Begin with ``Engine._work``, which takes items from the schedule; an ItemWorker brings each to
+its end. The schedule says which item is next, and the caller puts each request to its model
+within all limits. The engine posts how each item ended; tests wait for that elsewhere. It knows
+neither pytest nor gates.
 
 What fails for one item is that item's outcome. What concerns all items, such as a ledger
 that cannot be written, ends the run: ``Engine.failure`` says why, and no test waits.
@@ -15,16 +14,17 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol, assert_never
 
 from qagate.evaluators import core
-from qagate.evaluators.core import CallError, Outcome, StoppedError, Verdict
+from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.ledger import LedgerError
-from qagate.evaluators.metric_specs import MetricSpec
 from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.canaries import Canaries
+from qagate.evaluators.runtime.item_worker import ItemWorker
 from qagate.evaluators.runtime.limits import BAD_REQUEST
 from qagate.evaluators.runtime.outcomes import (
     BEAT_SECONDS,
@@ -39,14 +39,11 @@ from qagate.evaluators.runtime.outcomes import (
     Status,
 )
 from qagate.evaluators.runtime.schedule import Schedule
-from qagate.evaluators.text import mask, one_line, travelling
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.02
 """For so long outcomes are collected before they are posted together."""
-
-JUDGING_GRACE_SECONDS = 1.75
-"""So long may judges go on after the run's time is used up; their calls end before."""
 
 STUCK_SECONDS = 300.0
 """A loop that has not turned for so long never will."""
@@ -71,92 +68,6 @@ class Stopping(Protocol):
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note how an item ended; return the keys of the items that nobody needs now."""
-
-
-class MetricRunner(Protocol):
-    """Gives an answer a number from 0 to 1 in addition to its verdict."""
-
-    @property
-    def spec(self) -> MetricSpec:
-        """The metric."""
-
-    async def measure(self, case: core.Case, answer: str, ask: core.Ask) -> float:
-        """Return the number. Raises CallError or JudgeError if there is none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurements:
-    """The metrics of one answer."""
-
-    values: Mapping[str, float | None] = field(default_factory=dict)
-    """By the metric's name; None for one that failed."""
-    errors: Mapping[str, str] = field(default_factory=dict)
-    """Why a metric failed, by its name."""
-    ledger_failure: str = ""
-    """Why the ledger keeps no further reply; empty if it does."""
-
-
-async def measure_all(
-    metric_runners: Sequence[MetricRunner], case: core.Case, answer: str, ask: core.Ask
-) -> Measurements:
-    """Return every metric of an answer. One that fails does not affect the others."""
-    results = await asyncio.gather(
-        *(runner.measure(case, answer, ask) for runner in metric_runners),
-        return_exceptions=True,
-    )
-    values: dict[str, float | None] = {}
-    errors: dict[str, str] = {}
-    ledger_failure = ""
-    for runner, result in zip(metric_runners, results, strict=True):
-        name = runner.spec.name
-        if not isinstance(result, BaseException):
-            values[name] = result
-            continue
-        if not isinstance(result, Exception):
-            raise result
-        values[name] = None
-        errors[name] = _metric_error(result)
-        if isinstance(result, LedgerError):
-            ledger_failure = str(result)
-    return Measurements(values=values, errors=errors, ledger_failure=ledger_failure)
-
-
-def _metric_error(error: Exception) -> str:
-    """Return why a metric failed, in one line that begins with a kind."""
-    if isinstance(error, CallError | core.JudgeError):
-        return f"{error.kind}: {error}"
-    kind = "ledger" if isinstance(error, LedgerError) else "internal"
-    return f"{kind}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One planned item: its case, who answers and who judges it, and what passes."""
-
-    key: str
-    case: core.Case
-    repeat: int
-    answerer: core.Answerer
-    judge: core.Judge
-    passes: Callable[[core.Case, Verdict], bool]
-    metric_runners: tuple[MetricRunner, ...] = ()
-    """Extra metrics, computed once the answer has a verdict."""
-
-
-def returned_names(spec: str, models: Mapping[str, str]) -> str:
-    """Return a judge's SPEC with each model's name as its provider returned it.
-
-    ``models`` has these names by the SPEC that was asked. A member that is not in it was
-    not asked, and keeps its SPEC.
-    """
-    names = []
-    for member in core.parse_judges(spec.split(" ")).members:
-        if member.model in models:
-            returned = replace(member, model=models[member.model])
-            names.append(returned.name)
-        else:
-            names.append(member.name)
-    return " ".join(names)
 
 
 def stopped_outcome(key: str) -> Outcome:
@@ -208,6 +119,8 @@ class Engine:
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
+        self._canaries = Canaries(tasks, caller, 2 * concurrency)
+        self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._writer = writer
         self._concurrency = concurrency
         self._unneeded: set[str] = set()
@@ -238,7 +151,10 @@ class Engine:
             spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
             unkept=self._caller.ledger.unkept,
+            run=self._caller.run,
             left=seconds_left,
+            canaries=self._canaries.results,
+            canary_usage=self._canaries.usage,
         )
 
     def fail(self, error: Exception) -> None:
@@ -268,11 +184,13 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._turned_at = self._loop.time()
         posting = asyncio.create_task(self._keep_posting(schedule))
+        watching: asyncio.Task[None] | None = None
         is_over = threading.Event()
         heartbeat = in_thread(partial(self._keep_beating, self._loop, is_over))
         try:
             await asyncio.to_thread(load)  # on a busy machine it may take long
             self._caller.open()
+            watching = asyncio.create_task(self._watch_judges(schedule))
             workers = [self._work(schedule) for _ in range(self._worker_count())]
             await asyncio.gather(*workers)
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
@@ -280,15 +198,28 @@ class Engine:
         finally:
             is_over.set()
             heartbeat.exception()  # returns once the thread has ended
-            posting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await posting
+            for task in (posting, watching):
+                if task is not None:
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
             await self._caller.close()
             for model in models:
                 await model.close()
             with contextlib.suppress(sqlite3.Error):
                 self._post()
                 self._writer.end(self.failure or "the engine has stopped")
+
+    async def _watch_judges(self, schedule: Schedule) -> None:
+        """See before a kept grade counts whether the judges are still the same."""
+        try:
+            await self._canaries.run(schedule.selected)
+        except LedgerError as error:
+            self.failure = str(error)
+            schedule.close()
+        except Exception as error:  # noqa: BLE001  # as in run
+            self.fail(error)
+            schedule.close()
 
     def _worker_count(self) -> int:
         """Return how many items are at work at once.
@@ -311,8 +242,7 @@ class Engine:
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
             meter = Meter(price=self._caller.price)
-            with self._caller.route.item(meter):
-                outcome = await self._answer_and_judge(self._tasks[key], meter)
+            outcome = await self._answer_and_judge(self._tasks[key], meter)
             self._add(outcome)
             # With early stopping, an item from elsewhere in the plan would not be due yet.
             was_refused = outcome.kind in BAD_REQUEST and self.stopping is None
@@ -366,80 +296,11 @@ class Engine:
         return is_kept
 
     async def _answer_and_judge(self, task: Task, meter: Meter) -> Outcome:
-        """Return how an item ended: answered, judged and measured, as far as that came.
-
-        Sets ``failure`` where the ledger cannot keep what is paid for. An answer that has no
-        verdict, whatever the reason, is an error or missing; it is never a wrong answer.
-        """
-        ask = self._caller.metered(meter)
-        answer: str | None = None
-        verdict: Verdict | None = None
-        state: core.State = "error"
-        kind = ""
-        message = ""
-        try:
-            answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
-            meter.end_answer()
-            judging = task.judge.judge(task.case, answer, ask)
-            verdict = await self._sender.before_the_end(judging, JUDGING_GRACE_SECONDS)
-            state = "passed" if task.passes(task.case, verdict) else "failed"
-        except StoppedError as error:
-            state = "missing"
-            kind = error.kind
-            message = str(error)
-        except CallError as error:
-            kind = error.kind
-            message = str(error)
-        except core.JudgeError as error:
-            kind = error.kind
-            message = str(error)
-            if error.votes:
-                verdict = Verdict(votes=error.votes)
-        except LedgerError as error:
-            state = "missing"
-            kind = "ledger"
-            message = str(error)
-            self.failure = message
-        except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
-            kind = "internal"
-            message = f"{type(error).__name__}: {error}"
-        measurements = Measurements()
-        if answer is not None and not kind:
-            measurements = await self._measure(task, answer, ask)
-        if not self.failure:
-            self.failure = measurements.ledger_failure
-        scores: dict[str, float | None] = {}
-        if verdict is not None:
-            scores.update(verdict.scores)
-        scores.update(measurements.values)
-        return Outcome(
-            key=task.key,
-            state=state,
-            answer=answer,
-            verdict=verdict,
-            kind=kind,
-            message=message,
-            model=meter.models.get(task.answerer.spec, task.answerer.spec),
-            judge=returned_names(task.judge.spec, meter.models),
-            usage=meter.usage,
-            answering=meter.answering,
-            measures=scores,
-            unmeasured=measurements.errors,
-            calls=meter.calls,
-        )
-
-    async def _measure(self, task: Task, answer: str, ask: core.Ask) -> Measurements:
-        """Return the metrics of a judged answer; all have failed if the run's time is used up."""
-        if not task.metric_runners:
-            return Measurements()
-        try:
-            measuring = measure_all(task.metric_runners, task.case, answer, ask)
-            return await self._sender.before_the_end(measuring, JUDGING_GRACE_SECONDS)
-        except StoppedError as error:
-            names = [runner.spec.name for runner in task.metric_runners]
-            return Measurements(
-                values=dict.fromkeys(names), errors=dict.fromkeys(names, str(error))
-            )
+        """Return how an item ended. Sets ``failure`` where the ledger keeps nothing more."""
+        outcome = await self._worker.outcome(task, meter)
+        if self._worker.ledger_failure:
+            self.failure = self._worker.ledger_failure
+        return outcome
 
     def _note_work(self, key: str, began: bool) -> None:
         """Note, in any thread, that the user's code began its work on an item, or ended it."""

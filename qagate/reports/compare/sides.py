@@ -44,6 +44,8 @@ class PairedSlice:
     """The slice as the other run declared it; None where that is not known."""
     pairing_then: Pairing | None = None
     """The pairs by the golds, words and checks of then; None where these do not differ."""
+    tries: tuple[str, ...] = ()
+    """How the earlier sets of answers of this model ended, such as ``FAIL``; oldest first."""
     clusters_of: Literal["new", "old"] = "new"
     """Whose metadata say which items belong together."""
 

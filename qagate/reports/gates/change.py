@@ -21,7 +21,6 @@ from qagate.reports.gates.change_evidence import (
     evidence_of,
     obstacle_to,
 )
-from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.metrics.gate import BY_RUN, way_out
 from qagate.reports.run.report import GateResult, GateState
 
@@ -57,14 +56,13 @@ def change_gates(
     dataset: Dataset,
     sides: Sides,
     *,
-    strictness: Strictness = FIRST_SET,
     states_only: bool = False,
 ) -> tuple[GateResult, ...]:
     """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
     gates = []
     for rule, scope in scopes(dataset, sides):
         if rule.evidence in BY_RUN:
-            gates.append(_readings(rule, scope, strictness))
+            gates.append(_readings(rule, scope))
     p_values_now = [readings[0].p_value for readings in gates]
     results = []
     for place, readings in enumerate(gates):
@@ -79,13 +77,11 @@ def change_gates(
     return tuple(results)
 
 
-def _readings(
-    rule: Threshold, scope: Sides, strictness: Strictness
-) -> Sequence[_Reading]:
+def _readings(rule: Threshold, scope: Sides) -> Sequence[_Reading]:
     """Return a gate in each way, first as things are now."""
     readings = []
     for way in ways_of(scope):
-        evidence = evidence_of(rule, way.sides, strictness)
+        evidence = evidence_of(rule, way.sides)
         readings.append(_Reading(rule=rule, way=way, evidence=evidence))
     return readings
 

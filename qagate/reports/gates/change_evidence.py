@@ -129,13 +129,12 @@ def harm_of(change: Estimate, sign: int) -> Estimate:
     return Estimate.of(sign * change.value, interval, change.n)
 
 
-def evidence_of(
-    rule: Threshold, sides: Sides, strictness: Strictness = FIRST_SET
-) -> ChangeEvidence | str:
+def evidence_of(rule: Threshold, sides: Sides) -> ChangeEvidence | str:
     """Return what the pairs show of a margin, or why they can show nothing."""
     obstacle = obstacle_to(rule, sides)
     if obstacle:
         return obstacle
+    strictness = strictness_of(sides)
     change = change_for(rule, sides, strictness.tail)
     if isinstance(change, str):
         return change
@@ -188,6 +187,12 @@ def _no_pair(sides: Sides) -> str:
         f"no item has a grade in this run and in the {role} "
         f"({missing:,} of the {role} missing, edited or ungraded, {added:,} added)"
     )
+
+
+def strictness_of(sides: Sides) -> Strictness:
+    """Return how strict a gate over these slices is: by the one that was asked most often."""
+    tries = max((side.tries for side in sides), key=len)
+    return Strictness(tries=tries)
 
 
 def is_strict(strictness: Strictness) -> bool:

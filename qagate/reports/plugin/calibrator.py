@@ -16,7 +16,7 @@ from qagate.cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.core import RECORDED, Outcome, parse_judges
 from qagate.evaluators.judges.factory import JudgeFactory
-from qagate.evaluators.runtime.engine import Task
+from qagate.evaluators.runtime.task import Task
 from qagate.reports.judge.measured import (
     CALIBRATION_OFF,
     calibrate,

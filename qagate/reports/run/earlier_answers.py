@@ -8,11 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from qagate.cases.dataset import Plan, PlannedItem, Slice
-from qagate.cases.earlier import EarlierAnswer, EarlierAnswers
+from qagate.cases.earlier import (
+    NOW,
+    NOW_THEN,
+    THEN,
+    EarlierAnswer,
+    EarlierAnswers,
+)
 from qagate.evaluators.core import Case, Outcome
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.partners import EarlierRecords, is_edited
-from qagate.reports.run.readings import NOW, NOW_THEN, THEN, Reading
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, make_record
 
 

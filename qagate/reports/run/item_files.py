@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from qagate.cases.earlier import NOW, NOW_THEN, THEN
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.reading import MAX_BYTES, parse_json
 from qagate.reports.run.json_data import (
@@ -29,7 +30,7 @@ from qagate.reports.run.json_data import (
     inner,
     ordered,
 )
-from qagate.reports.run.readings import NOW, NOW_THEN, THEN, Reading
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, in_order, safe
 from qagate.reports.run.report import Report, Role
 from qagate.reports.run.report_folder import LABELS, PACKED, READINGS, RECORDS

@@ -10,11 +10,6 @@ from dataclasses import dataclass, field
 
 from qagate.reports.run.record import Record
 
-NOW = ""
-THEN = ":then"
-NOW_THEN = ":now-then"
-"""The names of readings: a role, such as ``baseline``, and one of these after it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:

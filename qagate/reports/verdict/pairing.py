@@ -33,12 +33,14 @@ def paired_slices(
     *,
     model: str = "",
     accepted: Accepted = NOTHING_ACCEPTED,
+    tries: Mapping[str, tuple[str, ...]] = {},
 ) -> dict[str, PairedSlice]:
     """Return the slices of a run paired with those of an earlier one, by name.
 
     A slice that the earlier run lacks is there for the first time: it has nothing to be compared
     with, and its paired gates hold nothing up, unless the earlier run has a slice that is missing
-    here. ``model`` is the new run's, and ``origin`` its provenance, both if known.
+    here. ``model`` is the new run's, and ``origin`` its provenance, both if known. ``tries`` say by
+    slice how the earlier sets of answers of this model ended beside the baseline.
     """
     if baseline is None:
         return {}
@@ -51,6 +53,9 @@ def paired_slices(
             )
         elif lacking:
             sides[name] = _slice_of_other_name(slice_, baseline, lacking)
+    if baseline.role == "baseline":
+        for name, side in sides.items():
+            sides[name] = replace(side, tries=tries.get(name, ()))
     if model == RECORDED and baseline.report.model == RECORDED:
         for name, reason in same_files(sides, baseline.role).items():
             sides[name] = _blocked(sides[name], reason)

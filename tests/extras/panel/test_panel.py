@@ -14,9 +14,9 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel import panel
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
-from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
+from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
 from qagate.evaluators.replies.labels import LONGEST
-from qagate.evaluators.runtime.engine import returned_names
+from qagate.evaluators.runtime.item_worker import returned_names
 from qagate.reports.run.changes import names_by_providers
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
@@ -98,8 +98,8 @@ def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
     rating = (
         isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
     )
-    unasked = partial(spared, style="rated" if rating else "graded")
-    judge = panel.PanelJudge(judges=members, spared=unasked)
+    unasked = partial(verdict_without_call, style="rated" if rating else "graded")
+    judge = panel.PanelJudge(judges=members, verdict_without_call=unasked)
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError

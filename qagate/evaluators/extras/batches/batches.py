@@ -20,13 +20,21 @@ from qagate.evaluators.core import (
     TransientError,
 )
 from qagate.evaluators.extras.batches import waves
-from qagate.evaluators.ledger import PaidReply
+from qagate.evaluators.ledger import KeptReply, PaidReply
+from qagate.evaluators.ledger.kept import Kept
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.adapter import BatchStatus
 from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
-from qagate.evaluators.runtime.caller import BATCH, Caller, CallRoute, Meter, Sender
+from qagate.evaluators.runtime.caller import (
+    BATCH,
+    Caller,
+    CallRoute,
+    KeptCall,
+    Meter,
+    Sender,
+)
 from qagate.evaluators.runtime.server import NEVER
 from qagate.evaluators.text import digest
 
@@ -63,10 +71,12 @@ class ParkedCall:
 
     model: LazyModel
     request: Request
+    kept: Kept
+    """Which kept replies may stand in for it."""
     row: partial[PaidReply]
     """Lacks nothing but the reply to be kept."""
     sender: Sender
-    future: asyncio.Future[Reply | None]
+    future: asyncio.Future[KeptReply | None]
     """None means that the call is to be made directly."""
     reserved: float = 0.0
     """USD set aside."""
@@ -78,11 +88,11 @@ class ParkedCall:
         """The ledger key of the reply."""
         return str(self.row.keywords["key"])
 
-    def end(self, result: Reply | Exception | None) -> None:
+    def end(self, result: KeptReply | Exception | None) -> None:
         """Pass the reply or the error on, unless that was done; settle the money."""
         if self.future.done():
             return
-        reply = result if isinstance(result, Reply) else None
+        reply = result.reply if isinstance(result, KeptReply) else None
         self.sender.settle(self.reserved, self.model.spec, reply)
         if isinstance(result, Exception):
             self.future.set_exception(result)
@@ -107,6 +117,7 @@ class Batches(CallRoute):
     def __init__(self, caller: Caller, settings: waves.BatchSettings | None) -> None:
         self.takes_all = settings is not None
         self._ledger = caller.ledger
+        self._run = caller.run
         self._sender = caller.sender
         self._price = caller.price
         self._settings = settings or COLLECT
@@ -117,7 +128,7 @@ class Batches(CallRoute):
         ] = {}  # by wave: calls, those done and failed
         self._until: float | None = None  # when batches are no longer waited for
         self._of_key: dict[
-            str, waves.Wave
+            str, list[waves.Wave]
         ] = {}  # open waves by the keys of their calls
         self._known: list[str] = []  # the providers' ids of all waves
         self._loaded_at = float("-inf")
@@ -145,13 +156,8 @@ class Batches(CallRoute):
             self._stir()
 
     async def reply(
-        self,
-        model: core.Model,
-        request: Request,
-        row: partial[PaidReply],
-        *,
-        urgent: bool,
-    ) -> Reply | None:
+        self, call: KeptCall, row: partial[PaidReply], *, urgent: bool
+    ) -> KeptReply | None:
         """Return the reply once kept; None to call directly. Raises a CallError for no reply."""
         async with self._loading:
             before = self._loaded_at
@@ -160,28 +166,41 @@ class Batches(CallRoute):
                 known = await asyncio.to_thread(waves.waves_in, self._ledger)
                 if self._loaded_at == before:  # else there is later news
                     self._load(known)
-        key = str(row.keywords["key"])
+        model = call.model
         takes = self.takes_all and isinstance(model, LazyModel) and model.has_batches
-        if not (takes or key in self._of_key):
+        is_out = self._wave_of(call.key, call.kept) is not None
+        if not (takes or is_out):
             return None
         assert isinstance(model, LazyModel)  # no other has batches
-        future: asyncio.Future[Reply | None] = (
+        future: asyncio.Future[KeptReply | None] = (
             asyncio.get_running_loop().create_future()
         )
-        call = ParkedCall(
-            model=model, request=request, row=row, sender=self._sender, future=future
+        parked = ParkedCall(
+            model=model,
+            request=call.request,
+            kept=call.kept,
+            row=row,
+            sender=self._sender,
+            future=future,
         )
         if self._until is None:
             wait = NEVER if self._settings.wait is None else self._settings.wait
             self._until = asyncio.get_running_loop().time() + wait
-        if key not in self._of_key and self._halted is None:
-            call.reserved = await self._sender.reserve(
-                model, request, urgent=urgent, batch=True
+        if not is_out and self._halted is None:
+            parked.reserved = await self._sender.reserve(
+                model, call.request, urgent=urgent, batch=True
             )
         if self._halted is not None:
             raise self._halted
-        self._add(call)
+        self._add(parked)
         return await self._sender.before_the_end(future)
+
+    def _wave_of(self, key: str, kept: Kept) -> waves.Wave | None:
+        """Return the open wave with a call, if the reply that it brings counts."""
+        for wave in self._of_key.get(key, ()):
+            if kept.counts(wave.run, wave.at):
+                return wave
+        return None
 
     def halt(self, error: StoppedError) -> None:
         """Begin no wave and wait for none; what was sent stays with the provider."""
@@ -216,13 +235,17 @@ class Batches(CallRoute):
 
     def _load(self, known: dict[str, waves.Wave] | None = None) -> None:
         every = (waves.waves_in(self._ledger) if known is None else known).values()
-        self._of_key = {key: one for one in every if one.is_open for key in one.keys}
+        self._of_key = {}
+        for wave in every:
+            if wave.is_open:
+                for key in wave.keys:
+                    self._of_key.setdefault(key, []).append(wave)
         self._known = [one.batch for one in every if one.batch]
         self._loaded_at = time.monotonic()
 
     def _add(self, call: ParkedCall) -> None:
         """Let a call wait for its own wave, or for the batch that it is in already."""
-        wave = self._of_key.get(call.key)
+        wave = self._wave_of(call.key, call.kept)
         if wave is None:
             self._parked.append(call)
         else:
@@ -276,7 +299,10 @@ class Batches(CallRoute):
                 if live := await self._plan(model, [by_key[key] for key in lines]):
                     await self._send_wave(live, lines)
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
-            self._fail([call for call in calls if call.key not in self._of_key], error)
+            lost = [
+                call for call in calls if self._wave_of(call.key, call.kept) is None
+            ]
+            self._fail(lost, error)
 
     async def _plan(
         self, model: BatchedModel, calls: Sequence[ParkedCall]
@@ -290,7 +316,12 @@ class Batches(CallRoute):
                 keys, now = tuple(call.key for call in free), time.time()
                 name = digest([now, os.getpid(), *keys])
                 wave = waves.Wave(
-                    id=name, spec=model.spec, at=now, calls=len(keys), keys=keys
+                    id=name,
+                    spec=model.spec,
+                    at=now,
+                    run=self._run.id,
+                    calls=len(keys),
+                    keys=keys,
                 )
                 poller = waves.BatchPoller(wave, model, self._ledger, self._settings)
                 live = LiveWave(poller=poller, calls={call.key: call for call in free})
@@ -316,12 +347,12 @@ class Batches(CallRoute):
             for key in mine:
                 store.give_back(key)
             kept = await asyncio.gather(
-                *(self._ledger.find(call.key) for call in group)
+                *(self._ledger.find(call.key, call.kept) for call in group)
             )
             for call, reply in zip(group, kept, strict=True):
                 if reply is not None:
                     call.end(reply)
-                elif call.key in self._of_key:
+                elif self._wave_of(call.key, call.kept) is not None:
                     given.append(call)
                 else:
                     (free if call.key in mine else busy).append(call)
@@ -409,19 +440,21 @@ class Batches(CallRoute):
         return {key: failures.get(key, nothing) for key in lost}
 
     async def _keep(self, live: LiveWave, replies: Mapping[str, Reply]) -> int:
+        wave = live.poller.wave
         spec = live.poller.spec
-        rows = [
-            call.row(reply=reply)
-            if (call := live.calls.get(key))
-            else PaidReply(key=key, spec=spec, reply=reply)
-            for key, reply in replies.items()
-        ]
-        await asyncio.gather(*map(self._ledger.put, rows))
+        rows = []
         for key, reply in replies.items():
+            paid = partial(PaidReply, key=key, spec=spec)
+            if key in live.calls:
+                paid = live.calls[key].row
+            rows.append(paid(reply=reply, run=wave.run, at=wave.at))
+        kept_replies = await asyncio.gather(*map(self._ledger.put, rows))
+        for key, kept_reply in zip(replies, kept_replies, strict=True):
+            reply = kept_reply.reply
             cost = self._price(spec, reply)
             self._cost += core.Usage(cost=cost, known=cost or 0.0)
             if call := live.calls.get(key):
-                call.end(reply)
+                call.end(kept_reply)
             else:
                 self._sender.settle(0.0, spec, reply)
         return len(replies)
@@ -441,7 +474,7 @@ class Batches(CallRoute):
         """Ask again for what came back without a reply: in the next wave, or directly."""
         kept_reply = None
         if error is None and not call.future.done():
-            kept_reply = self._ledger.get(call.key)
+            kept_reply = self._ledger.look_up(call.key, call.kept)
         if call.future.done() or self._halted or kept_reply:
             call.end(kept_reply or self._halted)
         elif error is not None and not isinstance(error, TransientError):

@@ -16,6 +16,7 @@ from qagate.evaluators.extras.batches.waves import (
     waves_in,
 )
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.kept import Kept
 from qagate.evaluators.models import LazyModel
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import read_key_names, require_key
@@ -64,7 +65,9 @@ def _waves_as_read(ledger: Ledger) -> list[Wave]:
     """
     waves = []
     for wave in waves_in(ledger).values():
-        is_read = wave.is_open and all(ledger.get(key) is not None for key in wave.keys)
+        its_own = Kept(run=wave.run, since=wave.at)
+        replies = ledger.replies(wave.keys, its_own)
+        is_read = wave.is_open and len(replies) == len(wave.keys)
         if is_read:
             waves.append(replace(wave, state="read", done=wave.calls))
         else:

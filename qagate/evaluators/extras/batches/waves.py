@@ -71,7 +71,9 @@ class Wave:
     id: str
     spec: str
     at: float
-    """When it was sent, in seconds since 1970; shown to users alone."""
+    """When it was sent, in seconds since 1970: then its calls are asked."""
+    run: str
+    """The id of the run that sent it."""
     calls: int
     keys: tuple[str, ...] = ()
     """The ledger keys of its calls, dropped once it is over."""
@@ -115,12 +117,19 @@ def waves_in(ledger: Ledger) -> dict[str, Wave]:
     return {key: _read(text) for key, text in ledger.documents(BATCH).items()}
 
 
+def open_runs(ledger: Ledger) -> frozenset[str]:
+    """Return the ids of the runs of which a provider still has calls."""
+    waves = waves_in(ledger).values()
+    return frozenset(wave.run for wave in waves if wave.is_open)
+
+
 def _read(text: str) -> Wave:
     values = json.loads(text)
     return Wave(
         id=values["id"],
         spec=values["spec"],
         at=values["at"],
+        run=values["run"],
         calls=values["calls"],
         keys=tuple(values["keys"]),
         state=values["state"],

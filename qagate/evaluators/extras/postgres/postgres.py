@@ -27,16 +27,19 @@ T = TypeVar("T")
 
 Connection = psycopg.Connection[Row]
 
-FORMAT = 1
+FORMAT = 2
 TABLES = f"""
 CREATE TABLE calls (
-    key TEXT COLLATE "C" PRIMARY KEY, schema INTEGER NOT NULL, at DOUBLE PRECISION NOT NULL,
-    spec TEXT NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
+    key TEXT COLLATE "C", run TEXT COLLATE "C", schema INTEGER NOT NULL,
+    at DOUBLE PRECISION NOT NULL, spec TEXT NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL,
+    PRIMARY KEY (key, run)
 );
 CREATE TABLE damaged (
     key TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
 );
-CREATE TABLE imported (key TEXT COLLATE "C" PRIMARY KEY);
+CREATE TABLE imported (
+    key TEXT COLLATE "C", run TEXT COLLATE "C", PRIMARY KEY (key, run)
+);
 CREATE TABLE documents (
     kind TEXT COLLATE "C", key TEXT COLLATE "C", text TEXT NOT NULL, PRIMARY KEY (kind, key)
 );

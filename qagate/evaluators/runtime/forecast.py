@@ -5,16 +5,17 @@ notes the requests without one. So it cannot differ from the run.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
-from qagate.evaluators.kept_requests import request_key
+from qagate.evaluators.judges.members import single_judges
+from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
-from qagate.evaluators.runtime.engine import MetricRunner, Task
+from qagate.evaluators.runtime.task import MetricRunner, Task
 
 BYTES_PER_TOKEN = 3.5
 """UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
@@ -80,7 +81,9 @@ class Forecast:
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
-    calls, ask = _noting(kept)
+    calls: list[Call] = []
+    ask = _noting(calls, kept)
+    ask_judge = _noting(calls, kept, judge_identity)
     judges = [task.judge]
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
@@ -91,7 +94,7 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
         judges = list(single_judges(task.judge))
     for judge in judges:
         with suppress(core.CallError, core.JudgeError):
-            await judge.judge(task.case, answer, ask)
+            await judge.judge(task.case, answer, ask_judge)
     for runner in task.metric_runners:
         calls += await _measured(runner, task.case, answer, kept)
     return calls
@@ -99,10 +102,11 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
 
 async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
     """Return the outcome that the recorded answer and kept replies give; without them missing."""
-    _, ask = _noting(kept)
+    ask = _noting([], kept)
+    ask_judge = _noting([], kept, judge_identity)
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
-        verdict = await task.judge.judge(task.case, answer, ask)
+        verdict = await task.judge.judge(task.case, answer, ask_judge)
     except (core.CallError, core.JudgeError) as error:
         return core.Outcome(
             key=task.key, state="missing", kind=error.kind, message=str(error)
@@ -117,25 +121,33 @@ async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
     )
 
 
-def _noting(kept: Kept) -> tuple[list[Call], core.Ask]:
-    """Return a list and an ``ask`` that adds every call to it, and answers from kept replies."""
-    calls: list[Call] = []
+Identity = Mapping[str, object]
+
+
+def _noting(
+    calls: list[Call], kept: Kept, identify: Callable[[Identity], Identity] = dict
+) -> core.Ask:
+    """Return an ``ask`` that adds every call to ``calls``, and answers from kept replies.
+
+    ``identify`` makes of a model's identity the one that the ledger's key has.
+    """
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
-        reply = kept(request_key(model.identity, request))
+        reply = kept(request_key(identify(model.identity), request))
         calls.append(Call(spec=model.spec, request=request, kept=reply is not None))
         if reply is None:
             raise core.CallError(_NOT_KEPT, model.spec)
         return reply
 
-    return calls, ask
+    return ask
 
 
 async def _measured(
     runner: MetricRunner, case: core.Case, answer: str, kept: Kept
 ) -> list[Call]:
     """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
-    calls, ask = _noting(kept)
+    calls: list[Call] = []
+    ask = _noting(calls, kept, judge_identity)
     try:
         await runner.measure(case, answer, ask)
     except (core.CallError, core.JudgeError):
@@ -145,15 +157,6 @@ async def _measured(
         if ahead and missing > 0:
             return [*calls, *[ahead[-1]] * missing]
     return calls
-
-
-def single_judges(judge: core.Judge) -> Iterator[core.Judge]:
-    """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    if not isinstance(judge, core.CombinedJudge):
-        yield judge
-        return
-    for member in judge.asks:
-        yield from single_judges(member)
 
 
 Prefixes = set[tuple[str, core.Message, str]]
