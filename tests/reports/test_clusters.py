@@ -139,7 +139,9 @@ def test_the_worst_case_of_linked_items_is_worse_than_any_other(seed: int) -> No
             found.append(PairedSlice(slice_=slice_, pairing=pair_records(new, old)))
         return found
 
-    lows = [one.low for one in share_change(gated([None] * 3), passes)[1]]
+    lows = [
+        case.change.low for case in share_change(gated([None] * 3), passes).cases[1:]
+    ]
     for grades in product((False, True), repeat=3):
         low, _ = share_difference(gated(grades)).interval
         assert min(filter(None, lows)) <= low + 1e-9

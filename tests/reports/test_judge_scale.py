@@ -157,7 +157,7 @@ def test_the_words_show_the_change_without_the_judges_errors() -> None:
     assert gate(counts, 0.05, None).state == "PASS"
     unclear = gate(counts, 0.05, separation(0.6))
     assert unclear.state == "INCONCLUSIVE"
-    assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in unclear.reason
+    assert "of 0.05, 0.03 on the judge's scale, nor beyond it; about" in unclear.reason
     assert (
         "; corrected for the judge's errors, it is 0, 95 % interval -0.0"
         in unclear.reason

@@ -6,6 +6,7 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import figure, span_of
 from qagate.reports.compare.sides import Sides
 from qagate.reports.gates.change_evidence import ChangeEvidence, is_strict
+from qagate.reports.gates.judge_errors import opinion_note
 from qagate.reports.gates.remedies import remedies_of, units_to_decide
 from qagate.reports.run.report import GateState
 
@@ -25,8 +26,13 @@ def reason(evidence: ChangeEvidence, state: GateState) -> str:
         text += _advice(evidence)
     text += f" ({'; '.join(_basis(evidence))})"
     share = evidence.cases[0].share
-    if evidence.errors is not None and share is not None:
-        text += f"; {evidence.errors.sentence(share)}"
+    note = ""
+    if share is None:
+        note = opinion_note(evidence.sides, rule.of, seen)
+    elif evidence.errors is not None:
+        note = evidence.errors.sentence(share)
+    if note:
+        text += f"; {note}"
     return text
 
 

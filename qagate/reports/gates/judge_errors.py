@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from qagate.evaluators.statistics.intervals import TAIL, Estimate
-from qagate.evaluators.statistics.misclassification import Youden
+from qagate.evaluators.statistics.misclassification import Youden, allowed_by_youden
 from qagate.reports.compare.shares import JudgedShare
 from qagate.reports.compare.sides import Sides
 from qagate.reports.judge.judging import JudgeScale, judge_scale
@@ -50,7 +50,7 @@ class JudgeErrors(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShrunkMargin:
-    """Errors by J alone: the margin shrinks by its lower end."""
+    """Errors by J alone: combined with those of the pairs, as both are independent."""
 
     scale: JudgeScale
     obstacle: str = ""
@@ -77,8 +77,10 @@ class ShrunkMargin:
     ) -> bool:
         """Return whether the whole interval keeps to the margin that is left."""
         low, high = pairs.interval_at(tail)
-        harm = high if rises else -low
-        return harm < self.scale.shrunk(margin, confident=True)
+        gain, lowest_gain = pairs.value, low
+        if rises:
+            gain, lowest_gain = -pairs.value, -high
+        return allowed_by_youden(gain, lowest_gain, margin, self.youden(tail))
 
     def allows_estimate(
         self, pairs: JudgedShare, margin: float, *, rises: bool = False
@@ -111,3 +113,9 @@ def errors_of(sides: Sides, measure: str) -> JudgeErrors | None:
     if scale is None:
         return None
     return ShrunkMargin(scale=scale)
+
+
+def opinion_note(sides: Sides, measure: str, change: Estimate) -> str:
+    """Return what is to know of a judge's part in a figure that is no share; else nothing."""
+    scale = judge_scale(sides, measure)
+    return scale.text(change) if scale else ""

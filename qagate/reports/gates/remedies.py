@@ -39,11 +39,12 @@ def remedies_of(evidence: ChangeEvidence) -> Sequence[str]:
 
 def units_to_decide(evidence: ChangeEvidence) -> tuple[float, str] | None:
     """Return how many units would decide a gate, and what they are called; None if none would."""
-    is_drawn = evidence.change.counts is None
-    times = _fewest_times(
-        lambda times: _with_items(evidence, times),
-        most=MOST_TIMES_DRAWN if is_drawn else MOST_TIMES,
-    )
+    if evidence.change.counts is None:
+        times = _fewest_doublings(
+            lambda times: _with_items(evidence, times), MOST_TIMES_DRAWN
+        )
+    else:
+        times = _fewest_times(lambda times: _with_items(evidence, times))
     if times is None:
         return None
     units = evidence.change.units
@@ -67,8 +68,7 @@ def _more_labels(evidence: ChangeEvidence) -> str:
     if errors is None:
         return ""
     times = _fewest_times(
-        lambda times: replace(evidence, errors=errors.with_labels(times)),
-        most=MOST_TIMES,
+        lambda times: replace(evidence, errors=errors.with_labels(times))
     )
     if times is None:
         return ""
@@ -100,18 +100,23 @@ def _with_items(evidence: ChangeEvidence, times: float) -> ChangeEvidence | None
     return replace(evidence, change=change)
 
 
-def _fewest_times(attempt: Attempt, most: float) -> float | None:
-    """Return about how many times as many would decide; None where ``most`` would not."""
-    times = 1.0
-    while not _is_decided(attempt(times)):
+def _fewest_doublings(attempt: Attempt, most: float) -> float | None:
+    """Return how often a gate's items have to be there, by doubling; None if not even ``most``."""
+    times = 2.0
+    while times <= most:
+        if _is_decided(attempt(times)):
+            return times
         times *= 2
-        if times > most:
-            return None
-    if times == 1:
+    return None
+
+
+def _fewest_times(attempt: Attempt) -> float | None:
+    """Return about how many times as many would decide; None where ``MOST_TIMES`` would not."""
+    enough = _fewest_doublings(attempt, MOST_TIMES)
+    if enough is None:
         return None
-    too_few = times / 2
-    enough = times
-    while enough - too_few > 0.02 * enough:
+    too_few = enough / 2
+    while enough - too_few > 0.01 * enough:
         middle = (enough + too_few) / 2
         if _is_decided(attempt(middle)):
             enough = middle

@@ -45,7 +45,9 @@ def capitals(project: Project, monkeypatch: Patch) -> Project:
     project.dataset("capital", {"en": OLD, "bg": OLD[:SMALL]}, YAML)
     for language in ("en", "bg"):
         project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
-    project.run_in_process("--gates", "off", "-q", "qa")
+    with serving(worse=False) as earlier:
+        old_model = f"openai:old@{earlier.url}/v1"
+        project.run_in_process("--gates", "off", "-q", "--model", old_model, "qa")
     project.keep("before")
     return project
 
