@@ -250,7 +250,7 @@ SETTINGS: Sequence[Setting] = (
     Setting(name="golds, words or checks", differs=_golds_differ, as_then=_golds_then),
     Setting(name="pass_bar", differs=_bar_differs, as_then=_bar_then),
     Setting(
-        name="the grades that pass", differs=_passing_differs, as_then=_passing_then
+        name="passing grades", differs=_passing_differs, as_then=_passing_then
     ),
     Setting(name="choice_scores", differs=_scores_differ, as_then=_scores_then),
     Setting(name="penalty", differs=_penalty_differs, as_then=_penalty_then),
