@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from qagate.reports.verdict.assemble import CountedRun
 
 
+NO_MODEL = (RECORDED, "")
+"""What stands for the model where answers come from a file, of a data set or of another tool."""
+
+
 def paired_slices(
     run: CountedRun,
     judge: str,
@@ -56,7 +60,7 @@ def paired_slices(
     if baseline.role == "baseline":
         for name, side in sides.items():
             sides[name] = replace(side, tries=tries.get(name, ()))
-    if model == RECORDED and baseline.report.model == RECORDED:
+    if model == baseline.report.model and model in NO_MODEL:
         for name, reason in same_files(sides, baseline.role).items():
             sides[name] = _blocked(sides[name], reason)
     return sides
