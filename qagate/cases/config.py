@@ -9,6 +9,7 @@ from pathlib import Path
 from qagate.cases import thresholds
 from qagate.cases.dataset import (
     DATASET_FILE,
+    MAX_AGE_SECONDS,
     Dataset,
     Retired,
     Sampling,
@@ -20,6 +21,7 @@ from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.durations import seconds_of
 from qagate.evaluators.kinds import KINDS, Kind
 from qagate.evaluators.metric_specs import CHECK_PREFIX, DEEPEVAL_METRICS, GEVAL_PREFIX
 from qagate.evaluators.reading import Map, Settings, load_settings
@@ -72,6 +74,7 @@ DATASET_KEYS = (
     "labels",
     "attacks",
     "order",
+    "max_age",
     thresholds.CHECKS_KEY,
     "baseline",
     *SHARED_KEYS,
@@ -277,6 +280,7 @@ class _DatasetFile:
             attacks=top.flag("attacks"),
             order=top.text("order"),
             retired=_retired(settings),
+            max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
             offline_floor=_floors(settings_of["offline_floor"], "offline_floor"),
@@ -304,6 +308,18 @@ def _retired(settings: Settings) -> Retired:
     part = settings.part("retired")
     part.check_keys(RETIRED_KEYS, required=RETIRED_KEYS)
     return Retired(ids=part.words("ids"), reason=part.text("reason"))
+
+
+def _max_age(top: Settings) -> float:
+    """Return how old kept answers may be, in seconds. Raises UsageError."""
+    text = top.text("max_age")
+    if not text:
+        return MAX_AGE_SECONDS
+    seconds = seconds_of(text)
+    if seconds is None:
+        message = f"want a time such as 3d, 12h or 0, got {shown(text)}"
+        raise top.problem("max_age", message)
+    return seconds
 
 
 def _floors(settings: Settings, key: str) -> dict[str, float]:

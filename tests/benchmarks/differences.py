@@ -20,7 +20,7 @@ from qagate.evaluators.kinds import KINDS
 from qagate.evaluators.statistics.count_table import CountTable
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import METRICS
-from qagate.reports.compare.change import Case, MetricChange
+from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.shares import difference_of
 from qagate.reports.compare.tables import PairCounts
 from qagate.reports.gates.change_evidence import ChangeEvidence
@@ -177,7 +177,7 @@ def verdict(
     rule = Threshold(
         measure=measure, of=metric, max=margin, evidence="confident", fail=fail
     )
-    case = Case(change=found, strict=found)
+    case = ChangeCase(change=found, strict=found)
     change = MetricChange(cases=(case,), units=found.n)
     shown = ChangeEvidence(threshold=rule, sides=(), change=change)
     return shown.state(shown.p_value())

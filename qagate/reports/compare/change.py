@@ -11,7 +11,7 @@ from qagate.reports.compare.shares import JudgedShare, PairedDifference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ChangeCase:
     """New - old of a figure under one treatment of what is missing."""
 
     change: Estimate
@@ -20,7 +20,7 @@ class Case:
     """With the interval that a PASS has to show; the same for the first set of answers."""
     share: JudgedShare | None = None
     """The pairs behind a share of all items; None for other figures."""
-    scaled: "Callable[[float], Case] | None" = None
+    scaled: "Callable[[float], ChangeCase] | None" = None
     """Returns the case over so many times as many items; None where that cannot be said."""
 
 
@@ -28,7 +28,7 @@ class Case:
 class MetricChange:
     """New - old of a figure in all treatments of what is missing."""
 
-    cases: Sequence[Case]
+    cases: Sequence[ChangeCase]
     """The first is over the pairs that are known in both runs; alone where all are."""
     units: float
     """The independent units behind the first: facts, groups or single items."""

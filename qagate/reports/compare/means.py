@@ -12,7 +12,7 @@ from qagate.evaluators.statistics.intervals import (
     unseen_share,
 )
 from qagate.evaluators.statistics.paired import moved, resample_pairs
-from qagate.reports.compare.change import Case, MetricChange
+from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.sides import Sides
 from qagate.reports.compare.tables import pairs_of
 
@@ -55,10 +55,10 @@ def _sums(sides: Sides, name: str, fill: float | None = None) -> intervals.Array
     return cluster_sums(np.array(values), clusters)
 
 
-def _case(sums: intervals.Array, tail: float, times: float) -> Case:
+def _case(sums: intervals.Array, tail: float, times: float) -> ChangeCase:
     change = _estimate(sums, TAIL, times)
     strict = change if tail == TAIL else _estimate(sums, tail, times)
-    return Case(change=change, strict=strict, scaled=partial(_case, sums, tail))
+    return ChangeCase(change=change, strict=strict, scaled=partial(_case, sums, tail))
 
 
 def _estimate(sums: intervals.Array, tail: float, times: float) -> Estimate:

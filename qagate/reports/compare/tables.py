@@ -20,7 +20,7 @@ from qagate.evaluators.statistics.count_table import CountTable, Fill, count_pat
 from qagate.evaluators.statistics.intervals import TAIL, Estimate
 from qagate.evaluators.statistics.metrics import Metric, Sample, metrics_of
 from qagate.evaluators.statistics.paired import moved, resample_pairs
-from qagate.reports.compare.change import Case, MetricChange
+from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.shares import (
     TREATMENTS,
     JudgedShare,
@@ -171,7 +171,7 @@ def share_change(sides: Sides, hit: Hit, tail: float = TAIL) -> MetricChange:
     return MetricChange(cases=cases, units=seen.clusters, counts=seen)
 
 
-def _share_case(share: JudgedShare, tail: float, times: float) -> Case:
+def _share_case(share: JudgedShare, tail: float, times: float) -> ChangeCase:
     scaled = share
     if times != 1:
         difference = share.difference.scaled(times)
@@ -180,7 +180,7 @@ def _share_case(share: JudgedShare, tail: float, times: float) -> Case:
     strict = change
     if tail != TAIL:
         strict = scaled.difference.estimate_at(tail)
-    return Case(
+    return ChangeCase(
         change=change,
         strict=strict,
         share=scaled,
@@ -260,11 +260,13 @@ def metric_change(sides: Sides, row: Metric, tail: float = TAIL) -> MetricChange
     return MetricChange(cases=cases, units=units)
 
 
-def _metric_case(counted: PairCounts, row: Metric, tail: float, times: float) -> Case:
+def _metric_case(
+    counted: PairCounts, row: Metric, tail: float, times: float
+) -> ChangeCase:
     scaled = counted if times == 1 else counted.scaled(times)
     change = scaled.difference(row)
     strict = change if tail == TAIL else scaled.difference(row, tail)
-    return Case(
+    return ChangeCase(
         change=change,
         strict=strict,
         scaled=partial(_metric_case, counted, row, tail),

@@ -9,7 +9,7 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import TAIL
 from qagate.evaluators.statistics.metrics import USAGE
 from qagate.evaluators.statistics.usage_estimates import UsageMetric
-from qagate.reports.compare.change import Case, MetricChange
+from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.sides import Sides
 from qagate.reports.compare.tables import pairs_of
 from qagate.reports.run.evidence import UsageShift
@@ -79,7 +79,7 @@ def usage_change(
 
 def _case(
     row: UsageMetric, figures: Figures, relative: bool, tail: float, times: float
-) -> Case:
+) -> ChangeCase:
     scaled = figures.scaled(times)
     change = row.change(scaled.old, scaled.new, scaled.clusters, relative=relative)
     strict = change
@@ -87,7 +87,7 @@ def _case(
         strict = row.change(
             scaled.old, scaled.new, scaled.clusters, relative=relative, tail=tail
         )
-    return Case(
+    return ChangeCase(
         change=change,
         strict=strict,
         scaled=partial(_case, row, figures, relative, tail),

@@ -249,9 +249,7 @@ SETTINGS: Sequence[Setting] = (
     # The first: the other settings read its grades.
     Setting(name="golds, words or checks", differs=_golds_differ, as_then=_golds_then),
     Setting(name="pass_bar", differs=_bar_differs, as_then=_bar_then),
-    Setting(
-        name="passing grades", differs=_passing_differs, as_then=_passing_then
-    ),
+    Setting(name="passing grades", differs=_passing_differs, as_then=_passing_then),
     Setting(name="choice_scores", differs=_scores_differ, as_then=_scores_then),
     Setting(name="penalty", differs=_penalty_differs, as_then=_penalty_then),
     Setting(name="cluster", differs=_cluster_differs, as_then=_cluster_then),

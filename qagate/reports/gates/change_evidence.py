@@ -12,10 +12,10 @@ from functools import cached_property
 from qagate.cases.dataset import Threshold
 from qagate.evaluators.statistics.intervals import TAIL, Estimate
 from qagate.evaluators.statistics.paired import p_value_beyond
-from qagate.reports.compare.change import Case, MetricChange
+from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.differences import change_for, harm_sign
 from qagate.reports.compare.sides import Sides
-from qagate.reports.gates.judge_errors import JudgeErrors, errors_of
+from qagate.reports.gates.judge_errors import ErrorsOfJudge, errors_of
 from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.metrics.gate import ROUNDING
 from qagate.reports.run.report import GateState
@@ -28,12 +28,12 @@ class ChangeEvidence:
     threshold: Threshold
     sides: Sides
     change: MetricChange
-    errors: JudgeErrors | None = None
+    errors: ErrorsOfJudge | None = None
     """None where no judge graded, or the change is of no share of all items."""
     strictness: Strictness = FIRST_SET
 
     @property
-    def cases(self) -> Sequence[Case]:
+    def cases(self) -> Sequence[ChangeCase]:
         """The change in each treatment of what is missing."""
         return self.change.cases
 
@@ -94,7 +94,7 @@ class ChangeEvidence:
             return "FAIL"
         return "INCONCLUSIVE"
 
-    def allows(self, case: Case) -> bool:
+    def allows(self, case: ChangeCase) -> bool:
         """Return whether a case shows that the true harm keeps to the margin."""
         if self.errors is not None and case.share is not None:
             rises = self.sign > 0

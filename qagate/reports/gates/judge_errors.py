@@ -16,7 +16,7 @@ from qagate.reports.judge.judging import JudgeScale, judge_scale
 from qagate.reports.metrics.gate import ROUNDING
 
 
-class JudgeErrors(Protocol):
+class ErrorsOfJudge(Protocol):
     """The errors of whoever graded both runs, in the languages and rubrics of a gate's slices."""
 
     @property
@@ -44,7 +44,7 @@ class JudgeErrors(Protocol):
     def sentence(self, pairs: JudgedShare) -> str:
         """Return in words what the judge's errors mean for a change."""
 
-    def with_labels(self, times: float) -> "JudgeErrors":
+    def with_labels(self, times: float) -> "ErrorsOfJudge":
         """Return the errors as so many times as many labels would show them."""
 
 
@@ -104,7 +104,7 @@ class ShrunkMargin:
         return ShrunkMargin(scale=replace(self.scale, youden=youden))
 
 
-def errors_of(sides: Sides, measure: str) -> JudgeErrors | None:
+def errors_of(sides: Sides, measure: str) -> ErrorsOfJudge | None:
     """Return the errors that a gate on a share has to count with; None where no judge graded.
 
     ``measure`` is the share, empty for the one that passes.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from qagate.evaluators.output import plural
-from qagate.reports.compare.change import Case
+from qagate.reports.compare.change import ChangeCase
 from qagate.reports.gates.change_evidence import ChangeEvidence
 from qagate.reports.metrics.gate import MORE_LABELS
 
@@ -91,7 +91,7 @@ def _shares_facts(evidence: ChangeEvidence) -> bool:
 
 
 def _with_items(evidence: ChangeEvidence, times: float) -> ChangeEvidence | None:
-    cases: list[Case] = []
+    cases: list[ChangeCase] = []
     for case in evidence.cases:
         if case.scaled is None:
             return None

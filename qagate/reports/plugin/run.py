@@ -22,6 +22,7 @@ from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.runs import (
+    DECIDED,
     NO_RUN,
     RunIdentity,
     RunProcess,
@@ -135,7 +136,8 @@ class EngineRun:
         if self.host.status.spent is not None:
             return self.host.status.spent
         outcomes = self.host.arrivals.outcomes.values()
-        return sum(outcome.usage.spent for outcome in outcomes)
+        spent_on_items = sum(outcome.usage.spent for outcome in outcomes)
+        return spent_on_items + self.host.status.canary_usage.spent
 
     @property
     def sent(self) -> dict[str, object]:
@@ -204,12 +206,12 @@ class EngineRun:
         self.host.select([*labelled, *keys], len(labelled))
 
     def note_end(self, code: int) -> None:
-        """Note in the ledger that this process of the run has ended with an exit code.
+        """Note in the ledger that this process has decided, if ``code`` says so.
 
-        A run of which that is not noted is one that the same command goes on with.
+        Until that is noted, the same command goes on with the run.
         """
         run = self.host.status.run
-        if run == NO_RUN or self.options.replay:
+        if code not in DECIDED or run == NO_RUN or self.options.replay:
             return
         with suppress(QAError), Ledger(self.options.ledger) as ledger:
             end_run(ledger, self._process, run, time.time(), code)

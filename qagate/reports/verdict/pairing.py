@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import RECORDED
@@ -18,11 +18,33 @@ from qagate.reports.gates.gone import lacking_slices
 from qagate.reports.judge.judging import measuring
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import changed_judge, changed_requests
+from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record, by_slice
-from qagate.reports.run.report import Obstacle
+from qagate.reports.run.report import Obstacle, SliceSummary
 
-if TYPE_CHECKING:
-    from qagate.reports.verdict.assemble import CountedRun
+
+class PairedRun(Protocol):
+    """What of a counted run is paired; mappings are keyed by the slice's name."""
+
+    @property
+    def slices(self) -> Mapping[str, Slice]:
+        """The slices that were run."""
+
+    @property
+    def records(self) -> Mapping[str, tuple[Record, ...]]:
+        """Their records."""
+
+    @property
+    def summaries(self) -> Mapping[str, SliceSummary]:
+        """Their counts."""
+
+    @property
+    def distrusted(self) -> Mapping[str, str]:
+        """Why a slice's judge is not trusted; empty where it is."""
+
+    @property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """All measurements of the judge."""
 
 
 NO_MODEL = (RECORDED, "")
@@ -30,7 +52,7 @@ NO_MODEL = (RECORDED, "")
 
 
 def paired_slices(
-    run: CountedRun,
+    run: PairedRun,
     judge: str,
     baseline: Baseline | None,
     origin: Mapping[str, object] = {},
@@ -67,7 +89,7 @@ def paired_slices(
 
 
 def _paired_slice(
-    run: CountedRun,
+    run: PairedRun,
     slice_: Slice,
     baseline: Baseline,
     *,
