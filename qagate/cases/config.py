@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases import thresholds
 from qagate.cases.dataset import (
     DATASET_FILE,
@@ -66,7 +67,6 @@ DATASET_KEYS = (
     DROP,
     RISE,
     "holm",
-    "require_calibration",
     "cluster",
     "sample",
     "judge",
@@ -110,7 +110,6 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         slices=slices,
         pooled=thresholds.read_pooled(top, common_ranges),
         holm=top.flag("holm"),
-        require_calibration=top.flag("require_calibration"),
         sampling=thresholds.read_sampling(top),
         judge_unmeasured="judge" in top.values,
         baseline_required="baseline" in top.values,
@@ -132,7 +131,7 @@ def with_items(
 ) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
-        slice_ = replace(dataset.slices[language], path=path)
+        slice_ = replace(dataset.slices[language], path=path, bundled=False)
     else:
         file = _DatasetFile(dataset.folder / DATASET_FILE, rubrics)
         slice_ = file.default(language, path)
@@ -280,6 +279,7 @@ class _DatasetFile:
             attacks=top.flag("attacks"),
             order=top.text("order"),
             retired=_retired(settings),
+            bundled=path.resolve().is_relative_to(BUNDLED_LABELS),
             max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),

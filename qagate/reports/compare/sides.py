@@ -13,7 +13,8 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.kinds import Cluster
 from qagate.reports.compare.states import Pair, Pairing, State
-from qagate.reports.run.evidence import AuditPlan, Calibration
+from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Role
 
@@ -33,9 +34,9 @@ class PairedSlice:
     """How the other run's judge differs, where each run's own grades are shown; else empty."""
     narrow: str = ""
     """Why its items cannot be compared at all, whoever graded them; else empty."""
-    calibrations: tuple[Calibration, ...] = ()
-    """The judge's errors: in the slice's language, then in others; empty where not measured."""
-    calibrations_then: tuple[Calibration, ...] | None = None
+    judge: SliceJudge | None = None
+    """Whoever graded both runs, and their errors; None where that is not known."""
+    judge_then: SliceJudge | None = None
     """The same by the labels of then; None where they are today's."""
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of either run."""

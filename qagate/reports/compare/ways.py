@@ -237,12 +237,12 @@ def _order_then(side: PairedSlice, then: Slice) -> PairedSlice:
 
 
 def _labels_differ(side: PairedSlice, then: Slice) -> bool:
-    return side.calibrations_then is not None
+    return side.judge_then is not None
 
 
 def _labels_then(side: PairedSlice, then: Slice) -> PairedSlice:
-    assert side.calibrations_then is not None
-    return replace(side, calibrations=side.calibrations_then, calibrations_then=None)
+    assert side.judge_then is not None
+    return replace(side, judge=side.judge_then, judge_then=None)
 
 
 SETTINGS: Sequence[Setting] = (

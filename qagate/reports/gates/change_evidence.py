@@ -15,8 +15,9 @@ from qagate.evaluators.statistics.paired import p_value_beyond
 from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.differences import change_for, harm_sign
 from qagate.reports.compare.sides import Sides
-from qagate.reports.gates.judge_errors import ErrorsOfJudge, errors_of
+from qagate.reports.gates.judge_errors import errors_in
 from qagate.reports.gates.strictness import FIRST_SET, Strictness
+from qagate.reports.judge.errors import JudgeErrors
 from qagate.reports.metrics.gate import ROUNDING
 from qagate.reports.run.report import GateState
 
@@ -28,7 +29,7 @@ class ChangeEvidence:
     threshold: Threshold
     sides: Sides
     change: MetricChange
-    errors: ErrorsOfJudge | None = None
+    errors: JudgeErrors | None = None
     """None where no judge graded, or the change is of no share of all items."""
     strictness: Strictness = FIRST_SET
 
@@ -96,7 +97,8 @@ class ChangeEvidence:
 
     def allows(self, case: ChangeCase) -> bool:
         """Return whether a case shows that the true harm keeps to the margin."""
-        if self.errors is not None and case.share is not None:
+        is_known = self.errors is not None and not self.errors.unknown
+        if self.errors is not None and is_known and case.share is not None:
             rises = self.sign > 0
             if self.is_confident:
                 return self.errors.allows(
@@ -145,8 +147,8 @@ def evidence_of(rule: Threshold, sides: Sides) -> ChangeEvidence | str:
         if case.strict.interval is None:
             return f"the change of {figure_name} has no 95 % interval over these items"
     errors = None
-    if change.counts is not None:
-        errors = errors_of(sides, rule.of)
+    if not rule.of_usage:
+        errors = errors_in(sides, rule.of)
     if errors is not None and errors.obstacle:
         return errors.obstacle
     return ChangeEvidence(

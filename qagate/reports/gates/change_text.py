@@ -6,7 +6,6 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import figure, span_of
 from qagate.reports.compare.sides import Sides
 from qagate.reports.gates.change_evidence import ChangeEvidence, is_strict
-from qagate.reports.gates.judge_errors import opinion_note
 from qagate.reports.gates.remedies import remedies_of, units_to_decide
 from qagate.reports.run.report import GateState
 
@@ -27,10 +26,10 @@ def reason(evidence: ChangeEvidence, state: GateState) -> str:
     text += f" ({'; '.join(_basis(evidence))})"
     share = evidence.cases[0].share
     note = ""
-    if share is None:
-        note = opinion_note(evidence.sides, rule.of, seen)
-    elif evidence.errors is not None:
+    if evidence.errors is not None and share is not None:
         note = evidence.errors.sentence(share)
+    elif evidence.errors is not None and evidence.errors.unknown:
+        note = f"the verdict is about the judge's opinion: {evidence.errors.basis}"
     if note:
         text += f"; {note}"
     return text
@@ -139,9 +138,10 @@ def allowed_by_judge(evidence: ChangeEvidence) -> float | None:
     With its errors and those of the pairs combined, this is the end that the interval of the
     pairs has to keep to: what is left of (d + mJ)² by m² (J - low J)².
     """
-    if evidence.errors is None or not evidence.margin:
+    errors = evidence.errors
+    if errors is None or errors.unknown or errors.is_read or not evidence.margin:
         return None
-    youden = evidence.errors.youden(evidence.strictness.tail)
+    youden = errors.youden(evidence.strictness.tail)
     if youden.low <= 0 or youden.low >= 1:
         return None
     shrunk = evidence.margin * youden.value
@@ -177,6 +177,8 @@ def remedy(evidence: ChangeEvidence) -> str:
         missing = missing_text(sides)
         if missing:
             return f"see to the {missing}"
-    if evidence.errors is not None and evidence.errors.youden().low <= 0:
+    errors = evidence.errors
+    is_known = errors is not None and not errors.unknown and not errors.is_read
+    if errors is not None and is_known and errors.youden().low <= 0:
         return "a better judge"
     return " or ".join(remedies_of(evidence))

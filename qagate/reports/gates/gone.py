@@ -94,8 +94,6 @@ def _gone_of_dataset(now: Dataset, then: Dataset) -> Iterator[GoneGate]:
         yield GoneGate(slice=pool, text=text)
     if now.judge_unmeasured and not then.judge_unmeasured:
         yield GoneGate(slice=pool, text="the judge's errors count no more (unmeasured)")
-    if then.require_calibration and not now.require_calibration:
-        yield GoneGate(slice=pool, text="require_calibration is gone")
     for language, slice_then in then.slices.items():
         slice_now = now.slices.get(language)
         if slice_now is not None:

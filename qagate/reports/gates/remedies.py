@@ -14,6 +14,7 @@ from dataclasses import replace
 from qagate.evaluators.output import plural
 from qagate.reports.compare.change import ChangeCase
 from qagate.reports.gates.change_evidence import ChangeEvidence
+from qagate.reports.gates.judge_errors import with_labels
 from qagate.reports.metrics.gate import MORE_LABELS
 
 MOST_TIMES = 1024
@@ -65,10 +66,10 @@ def _more_items(evidence: ChangeEvidence) -> str:
 
 def _more_labels(evidence: ChangeEvidence) -> str:
     errors = evidence.errors
-    if errors is None:
+    if errors is None or errors.unknown or errors.is_read:
         return ""
     times = _fewest_times(
-        lambda times: replace(evidence, errors=errors.with_labels(times))
+        lambda times: replace(evidence, errors=with_labels(errors, times))
     )
     if times is None:
         return ""

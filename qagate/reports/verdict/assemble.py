@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from qagate.cases.dataset import (
     Dataset,
@@ -19,6 +20,7 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lost_answers
+from qagate.reports.compare.judge_drift import drift_notes
 from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
@@ -32,14 +34,13 @@ from qagate.reports.gates.gone import (
     slice_doubts,
     with_evidence_of_then,
 )
+from qagate.reports.judge.calibration import calibrations_of
 from qagate.reports.judge.canary_notes import canary_notes
-from qagate.reports.judge.judging import (
-    corrected_gates,
-    drift_notes,
-    judging,
-    judging_notes,
-)
-from qagate.reports.judge.measured import distrust, measured_among
+from qagate.reports.judge.corrected import corrected_gates, doubt_of
+from qagate.reports.judge.judging import judging, judging_notes
+from qagate.reports.judge.labels import label_sets
+from qagate.reports.judge.measuring import grades_of, slice_judges
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
@@ -72,10 +73,8 @@ class ReportInputs:
     """The number of items of each slice, by its name, with none left out by hand."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     """What ``--limit`` drew of slices, by their name."""
-    outside: tuple[Calibration, ...] = ()
-    """How labelled items that are not among the records measure the judge."""
     labels: tuple[Record, ...] = ()
-    """These labelled items with their grades."""
+    """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
     shards: Shards | None = None
@@ -83,7 +82,11 @@ class ReportInputs:
 
     @classmethod
     def of(
-        cls, plan: Plan, records: Iterable[Record], outside: tuple[Calibration, ...]
+        cls,
+        plan: Plan,
+        records: Iterable[Record],
+        labels: tuple[Record, ...] = (),
+        label_datasets: tuple[Dataset, ...] = (),
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -91,7 +94,8 @@ class ReportInputs:
             records=tuple(records),
             whole=Counter(item.slice.name for item in plan.items.values()),
             samples=plan.samples,
-            outside=outside,
+            labels=labels,
+            label_datasets=label_datasets,
             shards=plan.shard,
         )
 
@@ -107,12 +111,17 @@ class CountedRun:
     samples: Mapping[str, Sample]
     """The graded items counted."""
     calibrations: tuple[Calibration, ...]
-    """All measurements of the judge, from the records or elsewhere."""
-    distrusted: Mapping[str, str]
-    """Why a slice's judge is not trusted; empty where it is."""
+    """What each labelled set shows of the judge, for people to read."""
+    judges: Mapping[str, SliceJudge]
+    """Who reads the answers of each answered slice."""
     shards: Shards | None = None
     for_gates: bool = False
     """Whether only states of gates are asked for, not how they come about."""
+
+    def distrust(self, name: str) -> str:
+        """Return why nothing that a slice's judge says is believed; empty where it is."""
+        judge = self.judges.get(name)
+        return judge.obstacle if judge else ""
 
     def of(self, dataset: Dataset) -> list[Slice]:
         """Return the slices of a dataset that were run."""
@@ -150,20 +159,25 @@ def count_run(
             )
         summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
-    inside = (
-        () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
-    )
-    found = known.calibrations if known else (*inside, *inputs.outside)
+    if known:
+        judges = {
+            name: replace(one, grades=grades_of(own[name]))
+            for name, one in known.judges.items()
+            if name in own
+        }
+        calibrations = known.calibrations
+    else:
+        sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
+        judges = slice_judges(datasets, own, sets, judge)
+        calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
         slices=slices,
         records=own,
         summaries=summaries,
         samples=samples,
-        calibrations=found,
-        distrusted={
-            name: distrust(datasets, one, found, judge) for name, one in slices.items()
-        },
+        calibrations=calibrations,
+        judges=judges,
         shards=inputs.shards,
         for_gates=for_gates,
     )
@@ -183,7 +197,6 @@ class Facts:
     provenance: Mapping[str, object]
     run: Mapping[str, object]
     complete: bool = True
-    calibrations: tuple[Calibration, ...] = ()
     labels: tuple[Record, ...] = ()
     """The labelled answers that were judged beside the plan's items."""
     label_datasets: tuple[Dataset, ...] = ()
@@ -214,12 +227,7 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, records, facts.calibrations)
-    inputs = replace(
-        inputs,
-        labels=facts.labels,
-        label_datasets=facts.label_datasets,
-    )
+    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
     return account(inputs, facts, baseline, anchor)
 
 
@@ -238,7 +246,9 @@ def account(
         _comparison(anchored, anchor, facts),
     )
     decision, session = _decided(run, (sides, anchored), facts, earlier)
-    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
+    found = judging(
+        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+    )
     made = Report(
         model=facts.model,
         judge=facts.judge,
@@ -258,7 +268,7 @@ def account(
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
             *canary_notes(facts.canaries),
-            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
@@ -286,7 +296,7 @@ def _cost(
 ) -> float | None:
     """Return what answers, labels and canaries cost in USD; None if a price is not known."""
     costs = [record.cost for record in records]
-    costs += [calibration.cost for calibration in inputs.outside]
+    costs += [label.cost for label in inputs.labels]
     return total_cost([*costs, facts.canary_usage.cost])
 
 
@@ -294,7 +304,7 @@ def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> in
     usage = facts.canary_usage
     tokens = usage.input_tokens + usage.output_tokens
     tokens += sum(record.tokens for record in records)
-    return tokens + sum(calibration.tokens for calibration in inputs.outside)
+    return tokens + sum(label.tokens for label in inputs.labels)
 
 
 def _decided_as(
@@ -474,7 +484,8 @@ def _bars(
     """Yield the gates of a slice on this run alone, each by its worst reading."""
     name = slice_.name
     readings = bar_readings(slice_, run.records[name], side)
-    distrust = run.distrusted[name]
+    distrust = run.distrust(name)
+    judge = run.judges.get(name)
     obstacle = run.summaries[name].obstacle or distrust
 
     def decide_by(reading: BarReading) -> Iterator[GateResult]:
@@ -489,12 +500,11 @@ def _bars(
                 sample=summary.sample,
             )
             sample = None
+        doubt = partial(doubt_of, judge, reading.records) if judge else None
         yield from slice_gates(
-            reading.slice_, reading.records, summary, distrust, sample
+            reading.slice_, reading.records, summary, distrust, sample, doubt=doubt
         )
-        yield from corrected_gates(
-            reading.slice_, reading.records, run.calibrations, obstacle
-        )
+        yield from corrected_gates(reading.slice_, reading.records, judge, obstacle)
 
     yield from worst_of(readings, decide_by)
 

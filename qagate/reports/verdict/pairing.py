@@ -15,10 +15,10 @@ from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
 from qagate.reports.gates.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.gates.gone import lacking_slices
-from qagate.reports.judge.judging import measuring
+from qagate.reports.judge.measuring import read_by
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import changed_judge, changed_requests
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Obstacle, SliceSummary
 
@@ -39,12 +39,11 @@ class PairedRun(Protocol):
         """Their counts."""
 
     @property
-    def distrusted(self) -> Mapping[str, str]:
-        """Why a slice's judge is not trusted; empty where it is."""
+    def judges(self) -> Mapping[str, SliceJudge]:
+        """Whoever grades, where a judge does."""
 
-    @property
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """All measurements of the judge."""
+    def distrust(self, name: str) -> str:
+        """Return why a slice's judge is not trusted; empty where it is."""
 
 
 NO_MODEL = (RECORDED, "")
@@ -114,7 +113,7 @@ def _paired_slice(
         changed = changed or changed_requests(slice_, baseline, judge, origin)
     else:
         lacking_grades = baseline.reading.lacking.get(name, "")
-    blocked = run.distrusted[name] or changed or lacking_grades or narrow
+    blocked = run.distrust(name) or changed or lacking_grades or narrow
     return PairedSlice(
         slice_=slice_,
         pairing=pairing,
@@ -125,10 +124,19 @@ def _paired_slice(
         blocked=summary.obstacle or blocked,
         changed=changed,
         narrow=narrow,
-        calibrations=measuring(slice_, run.calibrations),
+        judge=_judge_of(run, name, pairing),
         people=baseline.people,
         plan=baseline.plan,
     )
+
+
+def _judge_of(run: PairedRun, name: str, pairing: Pairing) -> SliceJudge | None:
+    """Return whoever graded a slice, with the grades that both runs got."""
+    judge = run.judges.get(name)
+    if judge is None:
+        return None
+    old = [pair.old for pair in pairing.pairs]
+    return read_by(judge, run.records[name], old)
 
 
 def beside_baseline(compared: Sequence[Compared], name: str) -> PairedSlice | None:

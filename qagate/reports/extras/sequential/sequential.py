@@ -28,7 +28,7 @@ from qagate.reports.compare.ways import ways_of
 from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.gates.bars import bar_readings, the_worst
 from qagate.reports.gates.change_text import added_basis, missing_text
-from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
@@ -326,7 +326,7 @@ def sequential_gates_of(
     """Yield the sequential gates of a run, compared with these earlier ones."""
     blocked = {}
     for name, summary in run.summaries.items():
-        blocked[name] = summary.obstacle or run.distrusted[name]
+        blocked[name] = summary.obstacle or run.distrust(name)
     for dataset in run.datasets:
         slices = run.of(dataset)
         yield from sequential_gates(dataset, slices, run.records, blocked, compared)
