@@ -47,7 +47,9 @@ def capitals(project: Project, monkeypatch: Patch) -> Project:
         project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
     with serving(worse=False) as earlier:
         old_model = f"openai:old@{earlier.url}/v1"
-        project.run_in_process("--gates", "off", "-q", "--model", old_model, "qa")
+        project.run_in_process(
+            *("--gates", "off", "-q", "--judge", "lexical", "--model", old_model, "qa")
+        )
     project.keep("before")
     return project
 
