@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases import thresholds
 from qagate.cases.dataset import (
     DATASET_FILE,
     MAX_AGE_SECONDS,
     Dataset,
+    Retired,
     Sampling,
     Slice,
     Threshold,
@@ -54,7 +56,8 @@ SHARED_KEYS = (
 )
 """Keys of a language that the data set may give for all of them."""
 LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
-LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
+RETIRED_KEYS = ("ids", "reason")
+LANGUAGE_KEYS = ("file", "gates", "yes", "no", "retired", *SHARED_KEYS)
 DATASET_KEYS = (
     "kind",
     "languages",
@@ -64,7 +67,6 @@ DATASET_KEYS = (
     DROP,
     RISE,
     "holm",
-    "require_calibration",
     "cluster",
     "sample",
     "judge",
@@ -108,7 +110,6 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         slices=slices,
         pooled=thresholds.read_pooled(top, common_ranges),
         holm=top.flag("holm"),
-        require_calibration=top.flag("require_calibration"),
         sampling=thresholds.read_sampling(top),
         judge_unmeasured="judge" in top.values,
         baseline_required="baseline" in top.values,
@@ -130,7 +131,7 @@ def with_items(
 ) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
-        slice_ = replace(dataset.slices[language], path=path)
+        slice_ = replace(dataset.slices[language], path=path, bundled=False)
     else:
         file = _DatasetFile(dataset.folder / DATASET_FILE, rubrics)
         slice_ = file.default(language, path)
@@ -277,6 +278,8 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            retired=_retired(settings),
+            bundled=path.resolve().is_relative_to(BUNDLED_LABELS),
             max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
@@ -296,6 +299,15 @@ class _DatasetFile:
             message = f"want a language code such as 'en', got {shown(rubric_language)}"
             raise settings.problem("rubric_language", message)
         return rubric_language
+
+
+def _retired(settings: Settings) -> Retired:
+    """Return the items that a language retires, and why. Raises UsageError without a reason."""
+    if "retired" not in settings.values:
+        return Retired()
+    part = settings.part("retired")
+    part.check_keys(RETIRED_KEYS, required=RETIRED_KEYS)
+    return Retired(ids=part.words("ids"), reason=part.text("reason"))
 
 
 def _max_age(top: Settings) -> float:

@@ -22,7 +22,12 @@ from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import make_record
 from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import Facts, assemble
-from tests.support.made_runs import before, facts_dataset, graded_slice
+from tests.support.made_runs import (
+    before,
+    facts_dataset,
+    graded_slice,
+    with_records,
+)
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
@@ -38,7 +43,10 @@ JUDGED = replace(
 
 def dataset(slice_: Slice, **changes: object) -> Dataset:
     made = facts_dataset(
-        slice_, name=slice_.dataset, kind=slice_.kind, judge_unmeasured=False
+        slice_,
+        name=slice_.dataset,
+        kind=slice_.kind,
+        judge_unmeasured=slice_.kind.answered,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -178,15 +186,15 @@ def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
 
 
 def test_a_part_of_a_slice_and_an_unmeasured_judge_decide_nothing() -> None:
-    """Items that the plan has and the run has not make it PARTIAL; calibration may be required."""
+    """Items that only the plan has make it PARTIAL; a judge without labels decides nothing."""
     items = items_of(GRADED, 3)
     first = next(iter(items))
     made = report([dataset(GRADED)], items, {first: outcome(first, True)})
     assert made.slices[0].partial
     assert (made.decision.gates[0].state, made.decision.code) == ("INCONCLUSIVE", 6)
     outcomes = {key: outcome(key, True) for key in items}
-    strict = dataset(JUDGED, require_calibration=True)
-    (gate,) = report([dataset(GRADED), strict], items, outcomes).decision.gates
+    strict = replace(dataset(GRADED), judge_unmeasured=False)
+    (gate,) = report([strict], items, outcomes).decision.gates
     assert "judge not measured in bg" in gate.reason
     assert gate.remedy == "measure the judge"
 
@@ -202,7 +210,7 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
         [dataset(slice_)], items, {key: outcome(key, True, judge) for key in items}
     )
     origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
-    baseline = before(replace(old, judge=judge, provenance=origin))
+    baseline = with_other_answers(before(replace(old, judge=judge, provenance=origin)))
     return report(
         [dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline
     )
@@ -219,6 +227,12 @@ def test_a_changed_judge_blocks(
     assert gate.remedy == ("rejudge the earlier run" if changed else "")
 
 
+def with_other_answers(baseline: Baseline) -> Baseline:
+    """Return a baseline whose recorded answers are not those of this run's file."""
+    records = [replace(one, answer="Sofia") for one in baseline.records]
+    return with_records(baseline, records)
+
+
 def test_a_pooled_gate_is_no_slices_own() -> None:
     """All languages lost nothing, one had no gate: no pass, unless gates are off."""
     slices = {"bg": GRADED, "en": replace(GRADED, language="en", thresholds=())}
@@ -226,7 +240,8 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     both = replace(dataset(GRADED), slices=slices, pooled=(pooled,))
     items = {**items_of(slices["bg"], 200), **items_of(slices["en"], 2)}
     outcomes = {key: outcome(key, True) for key in items}
-    made = report([both], items, outcomes, before(report([both], items, outcomes)))
+    earlier = with_other_answers(before(report([both], items, outcomes)))
+    made = report([both], items, outcomes, earlier)
     assert {gate.state for gate in made.decision.gates} == {"PASS"}
     assert made.decision.code == 6
     assert (

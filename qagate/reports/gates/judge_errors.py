@@ -1,79 +1,41 @@
-"""What a judge's errors leave of a margin: the question that a paired gate asks of them.
+"""What a judge's errors leave of a margin: the questions that a paired gate asks of them.
 
 A judge that errs shows a smaller change than there was. Whether the pairs of a gate still show
-that the true change keeps to the margin is answered by its errors on labelled answers, which
-``reports/judge`` measures. A gate asks here, once for each treatment of what is missing.
+that the true change keeps to the margin is answered by its errors on labelled answers
+(``reports/judge/errors.py``). A gate asks once for each treatment of what is missing.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import replace
 
-from qagate.reports.gates.strictness import Strictness
-
-ASSUMED_HIT = "+"
-"""Stands for the grade of an item that is missing, and counts as one of the share."""
-ASSUMED_MISS = "-"
-"""Stands for the grade of an item that is missing, and does not count as one of the share."""
+from qagate.evaluators.statistics.misclassification import Confusion, Reader
+from qagate.reports.compare.sides import Sides
+from qagate.reports.judge.errors import JudgeErrors
+from qagate.reports.judge.slice_judge import errors_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharePairs:
-    """The pairs of a gate on a share of all items, under one treatment of what is missing."""
+def errors_in(sides: Sides, measure: str) -> JudgeErrors | None:
+    """Return the errors that a gate has to count with; None where no judge graded.
 
-    difference: float
-    """New - old of the share."""
-    low: float
-    """The lower end of its interval, at the strictness of the gate."""
-    high: float
-    """The upper end."""
-    pairs: int
-    weight: float
-    """The share of pairs that count as independent."""
-    harm: int
-    """-1 where a drop harms, 1 where a rise does."""
-    moves: Mapping[tuple[str, str], int]
-    """The number of pairs by their result in the old run and in the new one.
-
-    Where a result is missing it is ``ASSUMED_HIT`` or ``ASSUMED_MISS``.
+    ``measure`` is what changes, empty for the share that passes.
     """
-
-    @property
-    def gain(self) -> float:
-        """The change for the better: what a drop or a rise took away is below 0."""
-        return -self.harm * self.difference
-
-    @property
-    def lowest_gain(self) -> float:
-        """The end of ``gain`` that speaks against a PASS."""
-        if self.harm < 0:
-            return self.low
-        return -self.high
+    judges = []
+    for side in sides:
+        if side.judge is not None and not side.judge.is_code:
+            judges.append((side.judge, float(len(side.pairs))))
+    if not judges:
+        return None
+    return errors_of(judges, measure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
-    """What the judge's errors say of some pairs and a margin."""
-
-    within: bool
-    """Whether the true change is shown to keep to the margin, by each condition."""
-    bound: float
-    """The harm that the judge's grades may show at most, above 0; -infinity if none will do."""
-    text: str
-    """The errors and their effect in words."""
-
-
-class JudgeErrors(Protocol):
-    """The errors of whoever graded both runs, in the language and rubric of a gate's slices."""
-
-    def allows(
-        self, pairs: SharePairs, margin: float, strictness: Strictness
-    ) -> Allowance:
-        """Return whether these pairs show that the true change keeps to the margin."""
-
-    def with_labels(self, times: float) -> "JudgeErrors":
-        """Return the same errors as measured on so many times as many labels."""
-
-    @property
-    def labels(self) -> int:
-        """The number of labelled answers behind them, of the class that is short."""
+def with_labels(errors: JudgeErrors, times: float) -> JudgeErrors:
+    """Return the same errors as so many times as many labels would show them."""
+    readers: dict[str, Reader] = {}
+    for name, reader in errors.readers.items():
+        readers[name] = reader
+        if isinstance(reader, Confusion):
+            rows = tuple(
+                replace(row, labels=round(row.labels * times), size=row.size * times)
+                for row in reader.rows
+            )
+            readers[name] = replace(reader, rows=rows)
+    return replace(errors, readers=readers)
