@@ -232,11 +232,6 @@ class Tables:
         """Words that multiply what is before them: thousand, mln."""
         self.units = Inflected(_units(locales, small), self.endings)
         """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
-        lands = locales[0]["territories"].items()
-        self.countries = frozenset(
-            _words(name) for code, name in lands if code.isalpha()
-        )
-        """The names of all countries in the language, as folded words."""
 
     def any_of(self, key: str, words: Iterable[str]) -> bool:
         """Return whether one of the words is in a list."""

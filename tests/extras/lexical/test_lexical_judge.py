@@ -355,7 +355,7 @@ def test_a_gold_is_met_by_its_whole_number(hundredths: int, unit: str) -> None:
     """38575.48 km is met by 38575 km, and not by a whole number further off."""
     item = case(f"{hundredths / 100:.2f}{unit}", question="How much is it?")
     whole = round(hundredths / 100)
-    assume(whole % 10)  # 3400 may be rounded itself
+    assume(whole % 10 and hundredths % 10)  # 3400 may be rounded itself
     assert grade(item, f"It is {whole}{unit}.").grade == CORRECT
     for other in (whole - 2, whole + 2):
         if other % 10:

@@ -177,13 +177,14 @@ def _last_word(text: Text, tables: Tables) -> Text:
     words, gaps = text.words, text.gaps
     contrasts = tables.words["contrasts"]
     last = 0
-    for start, end in tables.phrases["reversals"].spans(words):
-        if start == 0 or end == len(words):
-            continue
-        opens_clause = BREAK.search(gaps[start]) or words[start - 1] in contrasts
-        is_alone = end - start > 1 or BREAK.search(gaps[end])
-        if opens_clause and is_alone:
-            last = end
+    for key in ("reversals", "announcements"):
+        for start, end in tables.phrases[key].spans(words):
+            if start == 0 or end == len(words):
+                continue
+            opens_clause = BREAK.search(gaps[start]) or words[start - 1] in contrasts
+            needs_break = key == "announcements" or end - start == 1
+            if opens_clause and (BREAK.search(gaps[end]) or not needs_break):
+                last = max(last, end)
     return Text(words[last:], gaps[last:])
 
 

@@ -193,23 +193,10 @@ def _declines(answer: Answer) -> bool:
 
 def _is_coarse(answer: Answer) -> bool:
     """Return whether an answer is right as far as it goes, and less precise than the gold."""
-    if _is_country_for_place(answer):
-        return True
     return any(
         _leaves_number_open(form, answer) or _leaves_date_open(form, answer)
         for form in answer.forms
     )
-
-
-def _is_country_for_place(answer: Answer) -> bool:
-    own, countries = answer.own_words, answer.tables.countries
-    if not own or not answer.asks("places"):
-        return False
-    if any(form.content in countries for form in answer.forms):
-        return False
-    alike = Tolerance(answer.tables).alike
-    as_long = [country for country in countries if len(country) == len(own)]
-    return any(all(map(alike, country, own)) for country in as_long)
 
 
 def _leaves_number_open(form: Form, answer: Answer) -> bool:

@@ -158,7 +158,14 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if _is_score(form.text):
         return
     names = answer.capitals if form.named else frozenset[str]()
-    tolerance = Tolerance(answer.tables, form.named, names)
+    # A short sound is evidence beside another word of the name only.
+    shortest_sound = 3 if len(form.content) > 1 else 4
+    tolerance = Tolerance(
+        tables=answer.tables,
+        names=form.named,
+        capitals=names,
+        shortest_sound=shortest_sound,
+    )
     yield from _every_word(form, answer, tolerance)
     if _says_less(form, answer, tolerance):
         rule = "the answer is the gold in fewer words"

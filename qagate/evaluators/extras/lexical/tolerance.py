@@ -11,8 +11,6 @@ _STEM = 4
 """Letters from which a word may take an ending."""
 _ENDING = 3
 """Letters before the first difference that may belong to the endings."""
-_HEARD = 4
-"""Letters from which words are compared by their sound."""
 _SPELT = 5
 """Letters from which a word may be mistyped."""
 _LONG = 9
@@ -28,6 +26,8 @@ class Tolerance:
     """Whether typing errors and spellings by sound are forgiven."""
     capitals: frozenset[str] = frozenset()
     """The words that may be names; empty where every word may."""
+    shortest_sound: int = 4
+    """Letters of a sound that tells words apart: of three, Paris and Prague sound alike."""
 
     def alike(self, wanted: str, word: str) -> bool:
         """Return whether two words are forms or spellings of one; digits are never mistyped."""
@@ -39,7 +39,11 @@ class Tolerance:
             return True
         if not self.names:
             return False
-        return _mistyped(wanted, word) or _sounds_alike(wanted, word)
+        return _mistyped(wanted, word) or self._sound_alike(wanted, word)
+
+    def _sound_alike(self, one: str, other: str) -> bool:
+        shortest = min(len(sound(one)), len(sound(other)))
+        return shortest >= self.shortest_sound and _mistyped(sound(one), sound(other))
 
     def places_of(self, wanted: str, text: Text) -> list[int]:
         """Return the places of words alike to the wanted one; equal ones alone if there are any."""
@@ -63,12 +67,6 @@ def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
         if one[stem:] in endings and other[stem:] in endings:
             return True
     return False
-
-
-def _sounds_alike(one: str, other: str) -> bool:
-    if min(len(one), len(other), len(sound(one)) + 1) < _HEARD:
-        return False
-    return _mistyped(sound(one), sound(other))
 
 
 def _mistyped(one: str, other: str) -> bool:
