@@ -6,13 +6,22 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases import thresholds
-from qagate.cases.dataset import DATASET_FILE, Dataset, Sampling, Slice, Threshold
+from qagate.cases.dataset import (
+    DATASET_FILE,
+    MAX_AGE_SECONDS,
+    Dataset,
+    Sampling,
+    Slice,
+    Threshold,
+)
 from qagate.cases.labels import LabelReading, Scale
 from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.durations import seconds_of
 from qagate.evaluators.kinds import KINDS, Kind
 from qagate.evaluators.metric_specs import CHECK_PREFIX, DEEPEVAL_METRICS, GEVAL_PREFIX
 from qagate.evaluators.reading import Map, Settings, load_settings
@@ -56,7 +65,6 @@ DATASET_KEYS = (
     DROP,
     RISE,
     "holm",
-    "require_calibration",
     "cluster",
     "sample",
     "judge",
@@ -64,6 +72,7 @@ DATASET_KEYS = (
     "labels",
     "attacks",
     "order",
+    "max_age",
     thresholds.CHECKS_KEY,
     "baseline",
     *SHARED_KEYS,
@@ -99,7 +108,6 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         slices=slices,
         pooled=thresholds.read_pooled(top, common_ranges),
         holm=top.flag("holm"),
-        require_calibration=top.flag("require_calibration"),
         sampling=thresholds.read_sampling(top),
         judge_unmeasured="judge" in top.values,
         baseline_required="baseline" in top.values,
@@ -121,7 +129,7 @@ def with_items(
 ) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
-        slice_ = replace(dataset.slices[language], path=path)
+        slice_ = replace(dataset.slices[language], path=path, bundled=False)
     else:
         file = _DatasetFile(dataset.folder / DATASET_FILE, rubrics)
         slice_ = file.default(language, path)
@@ -268,6 +276,8 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            bundled=path.resolve().is_relative_to(BUNDLED_LABELS),
+            max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
             offline_floor=_floors(settings_of["offline_floor"], "offline_floor"),
@@ -286,6 +296,18 @@ class _DatasetFile:
             message = f"want a language code such as 'en', got {shown(rubric_language)}"
             raise settings.problem("rubric_language", message)
         return rubric_language
+
+
+def _max_age(top: Settings) -> float:
+    """Return how old kept answers may be, in seconds. Raises UsageError."""
+    text = top.text("max_age")
+    if not text:
+        return MAX_AGE_SECONDS
+    seconds = seconds_of(text)
+    if seconds is None:
+        message = f"want a time such as 3d, 12h or 0, got {shown(text)}"
+        raise top.problem("max_age", message)
+    return seconds
 
 
 def _floors(settings: Settings, key: str) -> dict[str, float]:

@@ -32,7 +32,7 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     (folder / "answer.bg.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     dataset = declared(folder, kept(__file__, "everything"), rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
-    assert (dataset.holm, dataset.require_calibration) == (True, True)
+    assert dataset.holm
     assert dataset.pooled == (
         Threshold(measure="drop", max=0.03, pool=True, fail="margin"),
     )
@@ -47,6 +47,15 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     assert (bg.cluster, en.cluster) == ("story_id", "story_id")
     assert (some(bg.prompt).language, some(bg.rubric).language) == ("bg", "bg")
     assert (en.prompt, en.thresholds, en.pass_bar) == (None, (), 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("", 3 * 86_400), ("max_age: 12h\n", 12 * 3_600), ("max_age: 0\n", 0)],
+)
+def test_how_old_kept_answers_may_be(folder: Path, text: str, seconds: float) -> None:
+    """Three days, unless the data set says otherwise; 0 lets none count."""
+    assert declared(folder, GRADED + text).slices["en"].max_age_seconds == seconds
 
 
 def test_gates_for_every_language(folder: Path) -> None:

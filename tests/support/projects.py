@@ -22,6 +22,9 @@ import xdist.plugin
 from _pytest.config import _prepareconfig
 
 import qagate.reports.plugin
+from qagate.reports.run.baselines import Promotion, write_promotion
+from qagate.reports.run.decisions import why_no_baseline
+from qagate.reports.run.run_json import load_report
 from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +72,12 @@ class Project:
         listed = "".join(
             f"  {language}: {value}\n" for language, value in languages.items()
         )
-        self.write(f"qa/{name}/dataset.yaml", yaml or head + listed)
+        text = yaml or head + listed
+        self.write(f"qa/{name}/dataset.yaml", text)
+        for language in answers:
+            rubric = f"plain.{language}.yaml"
+            if rubric in text:
+                self.write(f"qa/{name}/{rubric}", RUBRIC.format(language))
         self.write(f"qa/{name}/test_{name}.py", MODULE.format(name=name))
         for language, recorded in answers.items():
             rows = [
@@ -92,6 +100,21 @@ class Project:
             self.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
             self.write(f"qa/capital/plain.{language}.yaml", RUBRIC.format(language))
         return self
+
+    def keep(self, name: str, *, anyway: bool = False) -> Path:
+        """Move the last report away, to be a baseline whatever it decided; return its folder."""
+        self.out.rename(self.path / name)
+        return self.promote(name, anyway=anyway)
+
+    def promote(self, name: str, *, anyway: bool = False) -> Path:
+        """Let a report be a baseline whatever it decided; return its folder.
+
+        ``anyway`` also if another run passed before it.
+        """
+        folder = self.path / name
+        if anyway or why_no_baseline(load_report(folder, items=False), ()):
+            write_promotion(folder, Promotion(name=name, anyway="a test"))
+        return folder
 
     def run(self, *arguments: str) -> pytest.RunResult:
         began = time.monotonic()
@@ -186,10 +209,19 @@ def item(number: int, answer: str | None) -> dict[str, object]:
 
 
 def graded(gates: Mapping[str, str], head: str = "", *, judged: bool = False) -> str:
-    """Return a dataset.yaml with these gates, by language; ``judged`` by the rubric ``plain``."""
+    """Return a dataset.yaml with these gates, by language; ``judged`` by the rubric ``plain``.
+
+    If nothing else is said, no label measures its judge, which is waived: no bundled labels are
+    of that rubric.
+    """
+    is_waived = "judge" not in head and "rubric" not in head
+    if is_waived:
+        head = "\n".join(line for line in (head, "judge: unmeasured") if line)
     lines = ["kind: graded", *filter(None, [head]), "languages:"]
     for language, declared in gates.items():
-        rubric = f", rubric: plain.{language}.yaml" if judged else ""
+        rubric = ""
+        if judged or is_waived:
+            rubric = f", rubric: plain.{language}.yaml"
         lines.append(
             f"  {language}: {{file: {language}.jsonl{rubric}, gates: {{{declared}}}}}"
         )

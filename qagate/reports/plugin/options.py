@@ -10,18 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from qagate.cases.dataset import Selection, Shards, parse_shard
+from qagate.cases.dataset import Plan, Selection, Shards, parse_shard
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import RECORDED, UsageError
+from qagate.evaluators.core import LEXICAL, RECORDED, UsageError
 from qagate.evaluators.ledger.place import LedgerPlace, read_place
 from qagate.evaluators.models.keys import read_key_names
 from qagate.evaluators.reading import project_settings
 from qagate.reports.doors import FEATURES
+from qagate.reports.gates.accepted import Accepted, read_accepted
 from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
     read_amount,
-    read_label_limit,
     read_limit,
     read_name,
     read_seconds,
@@ -34,6 +34,8 @@ DEFAULT_JUDGE = "lexical"
 DEFAULT_LEDGER = ".qa/ledger.sqlite3"
 DEFAULT_CONCURRENCY = 16
 REPORT_DIR = "reports/out"
+NO_BASELINE = "none"
+"""The value of ``--baseline`` that wants none."""
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -51,14 +53,18 @@ class RunOptions:
     models: Path | None
     judges: tuple[str, ...]
     allow_self_judge: bool
-    calibration: int | None
-    """Labelled items a language that measure the judge; None for all, 0 for none."""
+    judge_is_named: bool
+    """Whether ``--judge`` was given."""
     adjudications: Path | None
     adjudications_off: bool
     key_names: Mapping[str, str]
     """Names of environment variables with keys, by base URL."""
     baseline: Path | None
     anchor: Path | None
+    accepted: Accepted
+    """What changed since the baseline and need not hold the verdict up."""
+    monitor: bool
+    """Whether the run only looks at the baseline's own model."""
     gates_off: bool
     ledger: LedgerPlace
     fresh: str
@@ -106,6 +112,7 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
     def run(name: str) -> Path | None:
         return find_run(given[name], here) if name in given else None
 
+    no_baseline = given.get("baseline") == NO_BASELINE
     selection = _selection(given, here)
     shard = selection.shard
     max_cost = value("max-cost", read_amount, None)
@@ -124,12 +131,16 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         models=path("models"),
         judges=tuple(given.get("judge", [DEFAULT_JUDGE])),
         allow_self_judge="allow-self-judge" in given,
-        calibration=value("calibration", read_label_limit, None),
+        judge_is_named="judge" in given,
         adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
         key_names=read_key_names(given.get("key-env", ())),
-        baseline=run("baseline"),
+        baseline=None if no_baseline else run("baseline"),
         anchor=run("anchor"),
+        accepted=read_accepted(
+            given.get("accept-changed", ()), no_baseline=no_baseline
+        ),
+        monitor="monitor" in given,
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", DEFAULT_LEDGER), here),
         fresh=value("fresh", read_name, ""),
@@ -170,6 +181,8 @@ def _refuse_conflicts(given: Mapping[str, Any]) -> None:
         for other, why in feature.conflicts.items():
             if name in given and other in given:
                 raise UsageError(f"--{name}: {why}")
+    if "monitor" in given and given.get("baseline") in (None, NO_BASELINE):
+        raise UsageError("--monitor: compares with a baseline; give --baseline=PATH")
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
             "--batch-wait: does nothing without --batch; add it, or leave this out"
@@ -181,8 +194,8 @@ def _selection(given: Mapping[str, Any], here: Path) -> Selection:
     limit: int | None = None
     tests_per_slice: int | None = None
     if "limit" in given:
-        count, are_first = read_limit("limit", given["limit"])
-        if are_first:
+        count, are_first_ones = read_limit("limit", given["limit"])
+        if are_first_ones:  # first:N, not N items picked at random
             tests_per_slice = count
         else:
             limit = count
@@ -219,3 +232,15 @@ def shard_header(options: RunOptions) -> list[str]:
     }
     given = [f"{name} {limit:.12g}" for name, limit in limits.items() if limit]
     return [f"shard {shard.held[0]} of {shard.of}: {', '.join(given)}"]
+
+
+def check_judge_is_named(options: RunOptions, plan: Plan) -> None:
+    """Raise UsageError where a live model would be judged by rules that nobody asked for."""
+    if options.model == RECORDED or options.judge_is_named or options.answers:
+        return
+    for item in plan.items.values():
+        if item.slice.kind.by_rubric:
+            raise UsageError(
+                f"{item.slice.name} needs a judge: name a model (--judge SPEC), or say "
+                f"--judge {LEXICAL} for rules"
+            )

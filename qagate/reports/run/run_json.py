@@ -39,6 +39,8 @@ from qagate.reports.run.report_folder import NO_VERDICT, RUN_FILE
 SCHEMA_VERSION = 3
 READING_OF: Mapping[Role, str] = {"baseline": "reading", "anchor": "anchor_reading"}
 """The field of a report with its reading of an earlier run, by the role of that run."""
+DECIDED = "decided"
+"""The entry of ``run`` with the decision as later runs have to know it: it names the run."""
 WRITTEN_APART = (
     "records",
     "labels",
@@ -48,6 +50,7 @@ WRITTEN_APART = (
     "label_datasets",
     "decision",
     "slices",
+    "decided",
     "provenance",
     "run",
 )
@@ -70,6 +73,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
             datasets=(),
             label_datasets=(),
             slices=(),
+            decided=None,
             provenance={},
             run={},
         )
@@ -90,7 +94,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
         READING_OF["baseline"]: _reading_data(report.reading),
         READING_OF["anchor"]: _reading_data(report.anchor_reading),
         "provenance": ordered(report.provenance),
-        "run": ordered(report.run),
+        "run": {**ordered(report.run), DECIDED: encode(report.decided)},
     }
     return dump(data, indent=1) + "\n"
 
@@ -120,7 +124,6 @@ def _dataset_data(dataset: Dataset) -> dict[str, object]:
         "kind": encode(dataset.kind),
         "pooled": encode(dataset.pooled),
         "holm": dataset.holm,
-        "require_calibration": dataset.require_calibration,
         "sampling": encode(dataset.sampling),
         "judge_unmeasured": dataset.judge_unmeasured,
         "left_out": encode(dataset.left_out),
@@ -145,6 +148,7 @@ def _slice_data(slice_: Slice) -> dict[str, object]:
         "attacks": slice_.attacks,
         "measures": slice_.measures,
         "order": slice_.order,
+        "bundled": slice_.bundled,
         "file": slice_.path.name,
         "rules": encode(slice_.thresholds),
         "metrics": encode(slice_.metrics),
@@ -230,7 +234,9 @@ def report_from(run: Data, items: Items) -> Report:
     }
     data["slices"] = slices
     data["provenance"] = run["provenance"]
-    data["run"] = run["run"]
+    about_run = decode(dict[str, Any], run["run"])
+    data["decided"] = about_run.pop(DECIDED)
+    data["run"] = about_run
     data["datasets"] = []
     data["label_datasets"] = []
     data["records"] = []

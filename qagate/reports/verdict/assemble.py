@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from qagate.cases.dataset import (
@@ -14,22 +15,25 @@ from qagate.cases.dataset import (
     SliceSample,
     clusters_in,
 )
+from qagate.evaluators.core import Usage
+from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
+from qagate.reports.compare.judge_drift import drift_notes
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
-from qagate.reports.gates import decide
+from qagate.reports.gates import decide, notes
+from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.change import change_gates
-from qagate.reports.judge.judging import (
-    corrected_gates,
-    drift_notes,
-    judging,
-    judging_notes,
-    measuring,
-)
-from qagate.reports.judge.measured import distrust, measured_among
+from qagate.reports.judge.calibration import calibrations_of
+from qagate.reports.judge.canary_notes import canary_notes
+from qagate.reports.judge.corrected import corrected_gates, doubt_of
+from qagate.reports.judge.judging import judging, judging_notes
+from qagate.reports.judge.labels import label_sets
+from qagate.reports.judge.measuring import grades_of, read_by, slice_judges
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
@@ -40,11 +44,13 @@ from qagate.reports.run.changes import (
     changed_requests,
 )
 from qagate.reports.run.clean import masked
+from qagate.reports.run.decisions import answers_of
 from qagate.reports.run.evidence import Calibration, Comparison
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
     WARNING,
+    Decided,
     Decision,
     GateResult,
     Report,
@@ -62,10 +68,8 @@ class ReportInputs:
     """The number of items of each slice, by its name, with none left out by hand."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     """What ``--limit`` drew of slices, by their name."""
-    outside: tuple[Calibration, ...] = ()
-    """How labelled items that are not among the records measure the judge."""
     labels: tuple[Record, ...] = ()
-    """These labelled items with their grades."""
+    """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
     shards: Shards | None = None
@@ -73,7 +77,11 @@ class ReportInputs:
 
     @classmethod
     def of(
-        cls, plan: Plan, records: Iterable[Record], outside: tuple[Calibration, ...]
+        cls,
+        plan: Plan,
+        records: Iterable[Record],
+        labels: tuple[Record, ...] = (),
+        label_datasets: tuple[Dataset, ...] = (),
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -81,7 +89,8 @@ class ReportInputs:
             records=tuple(records),
             whole=Counter(item.slice.name for item in plan.items.values()),
             samples=plan.samples,
-            outside=outside,
+            labels=labels,
+            label_datasets=label_datasets,
             shards=plan.shard,
         )
 
@@ -97,12 +106,17 @@ class CountedRun:
     samples: Mapping[str, Sample]
     """The graded items counted."""
     calibrations: tuple[Calibration, ...]
-    """All measurements of the judge, from the records or elsewhere."""
-    distrusted: Mapping[str, str]
-    """Why a slice's judge is not trusted; empty where it is."""
+    """What each labelled set shows of the judge, for people to read."""
+    judges: Mapping[str, SliceJudge]
+    """Who reads the answers of each answered slice."""
     shards: Shards | None = None
     for_gates: bool = False
     """Whether only states of gates are asked for, not how they come about."""
+
+    def distrust(self, name: str) -> str:
+        """Return why nothing that a slice's judge says is believed; empty where it is."""
+        judge = self.judges.get(name)
+        return judge.obstacle if judge else ""
 
     def of(self, dataset: Dataset) -> list[Slice]:
         """Return the slices of a dataset that were run."""
@@ -140,20 +154,25 @@ def count_run(
             )
         summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
-    inside = (
-        () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
-    )
-    found = known.calibrations if known else (*inside, *inputs.outside)
+    if known:
+        judges = {
+            name: replace(one, grades=grades_of(own[name]))
+            for name, one in known.judges.items()
+            if name in own
+        }
+        calibrations = known.calibrations
+    else:
+        sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
+        judges = slice_judges(datasets, own, sets, judge)
+        calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
         slices=slices,
         records=own,
         summaries=summaries,
         samples=samples,
-        calibrations=found,
-        distrusted={
-            name: distrust(datasets, one, found, judge) for name, one in slices.items()
-        },
+        calibrations=calibrations,
+        judges=judges,
         shards=inputs.shards,
         for_gates=for_gates,
     )
@@ -192,11 +211,11 @@ def paired_slices(
             pairing=pairing,
             role=baseline.role,
             path=baseline.path,
-            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
+            blocked=summary.obstacle or run.distrust(name) or changed or narrow,
             changed=changed,
             retaken=changed_metrics(slice_, baseline, origin),
             narrow=narrow,
-            calibrations=measuring(slice_, run.calibrations),
+            judge=(read_by(run.judges[name], new, old) if name in run.judges else None),
             people=baseline.people,
             plan=baseline.plan,
             elsewhere=tuple(
@@ -206,9 +225,6 @@ def paired_slices(
     return unless_own(found)
 
 
-LEFT_OUT = (
-    "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
-)
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -223,13 +239,26 @@ class Facts:
     provenance: Mapping[str, object]
     run: Mapping[str, object]
     complete: bool = True
-    calibrations: tuple[Calibration, ...] = ()
     labels: tuple[Record, ...] = ()
     """The labelled answers that were judged beside the plan's items."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
-    kept: tuple[Record, ...] = ()
-    """Records of a run judged anew whose items are no longer in the data."""
+    canaries: tuple[CanaryResult, ...] = ()
+    """Kept grades that the run asked anew."""
+    canary_usage: Usage = field(default_factory=Usage)
+    """What that took, which no record counts."""
+    run_id: str = ""
+    """What names the run in the ledger."""
+    started: float = 0.0
+    """When it began, in seconds since 1970."""
+    monitor: bool = False
+    accepted: Accepted = field(default_factory=Accepted)
+    tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How the earlier sets of answers of each slice ended, by its name."""
+    needs_baseline: str = ""
+    """Why a run over these data needs a baseline, and which; empty where it does not."""
+    waived: tuple[str, ...] = ()
+    """What the last line says beside what gates and session say."""
 
 
 def assemble(
@@ -240,14 +269,7 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
-    gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
-    inputs = replace(
-        inputs,
-        whole=gone + Counter(inputs.whole),
-        labels=facts.labels,
-        label_datasets=facts.label_datasets,
-    )
+    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
     return account(inputs, facts, baseline, anchor)
 
 
@@ -266,7 +288,9 @@ def account(
         _comparison(anchored, anchor, facts),
     )
     decision, session = _decided(run, (sides, anchored), facts, earlier)
-    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
+    found = judging(
+        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+    )
     made = Report(
         model=facts.model,
         judge=facts.judge,
@@ -276,8 +300,8 @@ def account(
         records=(),
         provenance=facts.provenance,
         run=facts.run,
-        cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
-        tokens=sum(one.tokens for some in (records, inputs.outside) for one in some),
+        cost=_cost(records, inputs, facts),
+        tokens=_tokens(records, inputs, facts),
         baseline=baseline.path if baseline else "",
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
@@ -285,15 +309,18 @@ def account(
             *(f"{WARNING}{one}" for one in _causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
-            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *canary_notes(facts.canaries),
+            *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
         session=session.end(),
+        decided=_decided_as(facts, records, decision, baseline),
+        tries=facts.tries,
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
-        judging=found,
+        judging=replace(found, canaries=facts.canaries),
         shards=inputs.shards,
     )
     return replace(  # these are safe already
@@ -303,6 +330,41 @@ def account(
         label_datasets=inputs.label_datasets,
         reading=baseline.reading if baseline else None,
         anchor_reading=anchor.reading if anchor else None,
+    )
+
+
+def _cost(
+    records: Sequence[Record], inputs: ReportInputs, facts: Facts
+) -> float | None:
+    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    costs = [record.cost for record in records]
+    costs += [label.cost for label in inputs.labels]
+    return total_cost([*costs, facts.canary_usage.cost])
+
+
+def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
+    usage = facts.canary_usage
+    tokens = usage.input_tokens + usage.output_tokens
+    tokens += sum(record.tokens for record in records)
+    return tokens + sum(label.tokens for label in inputs.labels)
+
+
+def _decided_as(
+    facts: Facts,
+    records: Iterable[Record],
+    decision: Decision,
+    baseline: Baseline | None,
+) -> Decided:
+    """Return the decision as later runs have to know it."""
+    return Decided(
+        run=facts.run_id,
+        at=facts.started,
+        code=decision.code,
+        model=facts.model,
+        baseline=baseline.sha256 if baseline else "",
+        answers=answers_of(records, facts.provenance),
+        monitor=facts.monitor,
+        gates_off=facts.session.gates_off,
     )
 
 
@@ -344,13 +406,14 @@ def _decided(
     earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared))
-    session = _session(facts.session, run, gates, compared)
+    session = _session(facts, run, gates, compared)
     lost = (
         lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
     )
     doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
-    if left_out := [name for name in session.left_out if name not in run.slices]:
-        doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
+    not_run = [name for name in session.expected if name not in run.slices]
+    if not_run:
+        doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
     session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
 
@@ -398,12 +461,16 @@ def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult
             name = one.name
             summary, distrust, sample = (
                 run.summaries[name],
-                run.distrusted[name],
+                run.distrust(name),
                 run.samples[name],
             )
-            yield from slice_gates(one, run.records[name], summary, distrust, sample)
+            judge = run.judges.get(name)
+            doubt = partial(doubt_of, judge, run.records[name]) if judge else None
+            yield from slice_gates(
+                one, run.records[name], summary, distrust, sample, doubt=doubt
+            )
             why = summary.obstacle or distrust
-            yield from corrected_gates(one, run.records[name], run.calibrations, why)
+            yield from corrected_gates(one, run.records[name], judge, why)
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope, states_only=run.for_gates)
@@ -465,7 +532,7 @@ def _people_notes(
 
 
 def _session(
-    session: decide.SessionFacts,
+    facts: Facts,
     run: CountedRun,
     gates: Sequence[GateResult],
     compared: Sequence[Compared],
@@ -491,29 +558,42 @@ def _session(
         if any(compared)
         else []
     )
-    required = (
-        one.name for one in run.datasets if one.baseline_required and run.of(one)
-    )
     return replace(
-        session,
+        facts.session,
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
-        ungated=tuple(name for name in run.summaries if name not in decided),
+        undecided=tuple(name for name in run.summaries if name not in decided),
         unpaired=tuple(
             one.name
             for one in asked
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
-        unmet=() if compared[0] else tuple(required),
+        unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=tuple(
             lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
         ),
-        cautions=tuple(_cautions(run, any(compared))),
+        cautions=(*facts.waived, *_cautions(run, any(compared))),
         shards=run.shards,
     )
+
+
+def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:
+    """Return why a baseline is needed where there is none, and which to give."""
+    if has_baseline or facts.accepted.no_baseline:
+        return ""
+    if facts.needs_baseline:
+        return facts.needs_baseline
+    required = [
+        dataset.name
+        for dataset in run.datasets
+        if dataset.baseline_required and run.of(dataset)
+    ]
+    if not required:
+        return ""
+    return f"baseline: required in {first_of(required)}; give --baseline=PATH"
 
 
 def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
@@ -544,7 +624,7 @@ def _gate_notes(
     ]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
-    for name in session.ungated:
+    for name in session.undecided:
         what = " on verdicts" if run.slices[name].thresholds else ""
         none = f"{name}: no gate of its own{what}"
         warnings.append(f"{none}; a run passes only over slices that have one")
@@ -553,19 +633,19 @@ def _gate_notes(
         if own := run.of(dataset):
             asked = ((one, record) for one in own for record in run.records[one.name])
             clusters = clusters_in(asked)
-            warnings += decide.margin_warnings(dataset, clusters)
-            sizes |= {name: n for name, n, _ in decide.scoped_gates(dataset, clusters)}
+            warnings += notes.margin_warnings(dataset, clusters)
+            sizes |= {name: n for name, n, _ in notes.scoped_gates(dataset, clusters)}
         warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
         if left_out := ", ".join(dataset.left_out):
             warnings.append(f"gates left out by the gates file: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
-    yield from decide.small_notes(decision.gates, sizes)
-    yield from decide.ceiling_notes(decision.gates, run.slices)
+    yield from notes.small_notes(decision.gates, sizes)
+    yield from notes.ceiling_notes(decision.gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
         moved = [
             f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found
         ]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from decide.settled_notes(run.summaries.values(), decision.gates)
+    yield from notes.settled_notes(run.summaries.values(), decision.gates)
     yield from session.notes

@@ -41,16 +41,11 @@ def inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
         whole[summary.name] = summary.whole
         if summary.sample:
             samples[summary.name] = summary.sample
-    outside = []
-    for calibration in report.judging.calibrations:
-        if calibration.source != "records":
-            outside.append(calibration)
     return ReportInputs(
         datasets=datasets,
         records=report.records,
         whole=whole,
         samples=samples,
-        outside=tuple(outside),
         labels=report.labels,
         label_datasets=report.label_datasets,
         shards=report.shards,
@@ -68,10 +63,15 @@ def _facts_of(report: Report) -> Facts:
             interrupted=session.interrupted,
             cause=session.cause,
             left=session.left,
-            left_out=session.left_out,
+            expected=session.expected,
             notes=session.notes,
         ),
         provenance=report.provenance,
         run=report.run,
         complete=report.complete,
+        run_id=report.decided.run if report.decided else "",
+        started=report.decided.at if report.decided else 0.0,
+        monitor=report.decided.monitor if report.decided else False,
+        tries=report.tries,
+        canaries=report.judging.canaries,
     )

@@ -34,13 +34,13 @@ from qagate.evaluators.extras.deepeval.metric import (
     read_text,
 )
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
-from qagate.evaluators.judges.forecast import Call, calls_ahead
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.forecast import Call, calls_ahead
 from qagate.evaluators.runtime.task import (
     Measurements,
     MetricRunner,
@@ -62,7 +62,14 @@ from tests.support.loopback import (
     reply,
 )
 from tests.support.made_records import make_slice
-from tests.support.scripted import PROMPT, Scripted, ask_for, complete, make_case
+from tests.support.scripted import (
+    PROMPT,
+    Scripted,
+    ask_for,
+    complete,
+    kept_in,
+    make_case,
+)
 from tests.support.tables import kept, tabled
 
 SAID_IN_CLAIMS = "provided actual AI output"
@@ -630,7 +637,7 @@ def ahead(
         passes=lambda case, verdict: True,
         metric_runners=(Fixed("faithfulness", 0.5),),
     )
-    return asyncio.run(calls_ahead(task, kept.get))
+    return asyncio.run(calls_ahead(task, kept_in(kept)))
 
 
 def test_calls_of_a_measure_are_foreseen() -> None:
@@ -681,7 +688,7 @@ def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
 
 
 def named(server: Loopback, provider: str = "openai") -> tuple[str, ...]:
-    return "--judge", f"{provider}:j@{server.url}/v1", "--calibration", "off"
+    return "--judge", f"{provider}:j@{server.url}/v1"
 
 
 @pytest.mark.slow
