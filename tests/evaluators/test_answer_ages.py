@@ -10,7 +10,7 @@ import pytest
 
 from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.ledger import KeptReply, Ledger
-from qagate.evaluators.ledger.runs import RunIdentity
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.answer_ages import (
     ANY_AGE,
     THIS_RUN,

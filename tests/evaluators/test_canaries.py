@@ -15,7 +15,7 @@ from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
-from qagate.evaluators.ledger.runs import RunIdentity
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import CallRoute, CallSettings, KeptCall, Meter
 from qagate.evaluators.runtime.outcomes import Status

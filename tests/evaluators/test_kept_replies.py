@@ -14,7 +14,7 @@ from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
 from qagate.evaluators.ledger.kept import ANY, NEVER, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.ledger.runs import RunIdentity
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter
 from tests.support.places import ask, change
 from tests.support.recorded import key_of, put, reply_in

@@ -14,10 +14,8 @@ from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.runs import (
     LONGEST_RUN_SECONDS,
-    NO_RUN,
     WHOLE,
     KnownRun,
-    RunIdentity,
     RunName,
     RunPart,
     RunProcess,
@@ -29,6 +27,7 @@ from qagate.evaluators.ledger.runs import (
     run_name,
     with_end,
 )
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from tests.support.places import change, text_of
 
 COMMAND = ["simpleqa", "openai:m"]

@@ -9,9 +9,9 @@ from pathlib import Path
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.ledger import Ledger, LedgerError
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import parse
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from qagate.evaluators.runtime.engine import Engine, Job

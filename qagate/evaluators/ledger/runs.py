@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger.reply_store import Ledger
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.text import canonical, digest
 
 RUN = "run"
@@ -36,20 +37,6 @@ DECIDED = frozenset({0, 1})
 
 TRIES = 20
 """To note the end of a run while its other shards do so too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunIdentity:
-    """What tells a run from every other."""
-
-    id: str
-    """Unlike that of any other run; empty for a command that is none."""
-    started: float
-    """When its first process began, in seconds since 1970."""
-
-
-NO_RUN = RunIdentity(id="", started=0.0)
-"""Of commands whose replies any run may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,8 @@ from qagate.evaluators import core
 from qagate.evaluators.core import Model, Reply, Request
 from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.kept import Kept
-from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.models.versions import version_of
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.text import digest
 

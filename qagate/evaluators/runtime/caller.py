@@ -46,7 +46,8 @@ from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
 from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity, RunProcess
+from qagate.evaluators.ledger.runs import RunProcess
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT

@@ -19,10 +19,10 @@ from qagate.evaluators.judges.drift import GradeSide, JudgePlace, draw
 from qagate.evaluators.judges.members import judging_models, single_judges
 from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.ledger import KeptReply
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
 from qagate.evaluators.runtime.canaries import graded_answers, judge_place, side_of

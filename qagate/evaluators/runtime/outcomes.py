@@ -20,7 +20,7 @@ from pathlib import Path
 
 from qagate.evaluators.core import Outcome, QAError, Usage
 from qagate.evaluators.judges.drift import CanaryResult
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 
 BEAT_SECONDS = 0.5
 """Between two heartbeats of an engine."""

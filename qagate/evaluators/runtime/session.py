@@ -29,9 +29,9 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.beside import load_beside
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.models.pricing import Pricing, cost_of, pricing_of
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import Caller, CallRoute, CallSettings, Meter
 

@@ -23,8 +23,6 @@ from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.runs import (
     DECIDED,
-    NO_RUN,
-    RunIdentity,
     RunProcess,
     begin_run,
     end_run,
@@ -32,6 +30,7 @@ from qagate.evaluators.ledger.runs import (
 )
 from qagate.evaluators.models import load
 from qagate.evaluators.reading import file_hash
+from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import BUDGET
 from qagate.evaluators.runtime.caller import (
     BATCH,

@@ -26,10 +26,10 @@ from qagate.evaluators.extras.batches.waves import (
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
 from qagate.evaluators.ledger.kept import ANY, NEVER, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import BatchLimits
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from qagate.evaluators.text import Key
 from tests.support.batch_server import BatchServer, batch_server

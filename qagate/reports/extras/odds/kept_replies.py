@@ -10,9 +10,9 @@ from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import KeptReply, Ledger
 from qagate.evaluators.ledger.beside import RowsBeside, load_beside
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.ledger.sqlite import exists
 from qagate.evaluators.ledger.voids import JudgedPart, voided_since
+from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.forecast import FindReply, KeptReplies
 
 T = TypeVar("T")
