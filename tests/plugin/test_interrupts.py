@@ -23,6 +23,7 @@ from tests.support.postgres import Cluster
 from tests.support.projects import Project
 
 pytestmark = pytest.mark.untraced
+RULES = "--judge=lexical"
 ITEMS = 12
 
 
@@ -44,7 +45,7 @@ def started(
     """Start pytest in a process group of its own; at the end none of the group is left."""
     model = f"--model=openai:m@{server.url}/v1"
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", model, *options, "qa"], cwd=project.path,
+        [sys.executable, "-m", "pytest", model, RULES, *options, "qa"], cwd=project.path,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     yield process
@@ -125,7 +126,8 @@ def test_an_interrupt_of_the_imports_is_one_line(
     plugin = f"import pytest\n\n{hook}\n    {INTERRUPT}"
     capitals.write("interrupted.py", plugin)
     model = "--model=openai:m@http://127.0.0.1:9/v1"
-    result = ended(capitals, "-m", "pytest", "-p", "interrupted", model, "qa")
+    words = ("-p", "interrupted", model, RULES, "qa")
+    result = ended(capitals, "-m", "pytest", *words)
     assert (result.returncode, result.stderr) == (2, f"Exit: {LINE}\n")
     assert capitals.report()["complete"] is False
 
@@ -166,7 +168,7 @@ def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         before = server.count
         model = f"--model=openai:m@{server.url}/v1"
-        capitals.run_in_process(model, "--concurrency", "2", "qa")
+        capitals.run_in_process(model, RULES, "--concurrency", "2", "qa")
     assert len(capitals.records()) == ITEMS
     assert before <= server.count <= ITEMS + 2 * 2
 
@@ -204,7 +206,8 @@ def capital(project: Project) -> Project:
 
 
 def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
-    return "--model", f"openai:m@{server.url}/v1", "--ledger", text_of(place), "qa"
+    model = f"--model=openai:m@{server.url}/v1"
+    return model, RULES, "--ledger", text_of(place), "qa"
 
 
 @pytest.mark.parametrize("way", ["database", "pooled"])

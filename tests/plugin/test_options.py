@@ -268,7 +268,7 @@ def test_a_conftest_is_waited_for(
 
 LABELS = (
     "kind: judged\n"
-    "languages: {en: {file: en.jsonl, rubric: simpleqa, floor: {agreement: 0.8}}}\n"
+    "languages: {en: {file: en.jsonl, rubric: plain.en.yaml, floor: {agreement: 0.8}}}\n"
 )
 NONE = "no test with @pytest.mark.qa("
 
@@ -307,14 +307,15 @@ def test_labels_without_a_test_measure_when_named(
 ) -> None:
     """Their folder among the paths is no worse than out of them; alone it is missed. A wrong file
     is refused by a dry run too."""
-    yaml = graded({"en": BAR}, "rubric: simpleqa")
+    yaml = graded({"en": BAR}, "rubric: plain.en.yaml")
     project.dataset("facts", {"en": ["Sofia"] * 20}, yaml)
     rows = [
         {"question": f"Asked {n}?", "gold": "Sofia", "predicted": said, "label": label}
-        for n in range(12)
+        for n in range(20)
         for said, label in (("Sofia", "CORRECT"), ("Plovdiv", "INCORRECT"))
     ]
     project.write("qa/labels/dataset.yaml", LABELS)
+    project.write("qa/labels/plain.en.yaml", RUBRIC.format("en"))
     project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     for words in (
         ["qa/facts", "qa/labels"],
@@ -323,7 +324,7 @@ def test_labels_without_a_test_measure_when_named(
         assert project.run_with(workers, *words).ret == 0
         assert [
             one["items"] for one in project.report()["judging"]["calibrations"]
-        ] == [24]
+        ] == [40]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
     project.write("qa/labels/en.jsonl", '{"question": "Asked?"}\n')
     for option in ("-q", "--dry-run"):

@@ -256,7 +256,7 @@ def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> Non
         assert reason in capitals.only("gates")["reason"]
     assert main(["gate", str(capitals.out)]) == 6
     said = (
-        "over 4 unit tests of the judge (labels); 1 without a grade; judge measured too"
+        "over 4 unit tests of the judge (labels); 1 without a grade; judge not trusted"
     )
     assert said in capitals.notes()
 

@@ -226,7 +226,7 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
 def test_what_changed_is_named(
     project: Project, then: str, now: str, code: int, said: str
 ) -> None:
-    """On the first screen; a judge asked in another way leaves its paired gates open."""
+    """On the first screen; a judge asked in another way reads both runs, so nothing is said."""
     project.asked(40, "drop: {max: 0.3}")
     project.write("other.txt", "Say it: {question}")
     with loopback(handler=good) as server:

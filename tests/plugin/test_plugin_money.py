@@ -264,10 +264,12 @@ def test_chances_are_those_of_the_baseline(
     project: Project, bar: float, blamed: str
 ) -> None:
     """Six models, shares that sum to one, the worse the rarer exit 0; who is to blame."""
-    project.dataset(
-        "capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, YAML.format(bar=bar)
-    )
+    wrong = ["Plovdiv"] * 16
+    project.dataset("capital", {"en": ["Sofia"] * 24 + wrong}, YAML.format(bar=bar))
     project.run_in_process("qa", "--report-dir", "old")
+    # Answers of another file: the same file again would decide nothing.
+    answers = {"en": ["Sofia, surely"] * 24 + wrong}
+    project.dataset("capital", answers, YAML.format(bar=bar))
     text = shown(project, "--baseline=old")
     rows = ROW.findall(text)
     assert [(model, share) for *_, model, share in rows] == [
@@ -295,19 +297,13 @@ def test_chances_are_those_of_the_baseline(
 
 
 @pytest.mark.untraced
-def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
-    """Against a baseline with another judge the drop gate stays open; the other one does not."""
-    text = f"{YAML.format(bar=0.1)}rubric: simpleqa\n"
-    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, text)
+def test_another_judge_than_the_baselines_leaves_no_gate_open(project: Project) -> None:
+    """It reads the answers of both runs."""
+    answers = {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}
+    project.dataset("capital", answers, YAML.format(bar=0.1))
     project.run_in_process("qa", "--report-dir", "old")
     text = shown(project, "--baseline=old", "--judge", "openai:g@http://127.0.0.1:9/v1")
-    assert (
-        "INCONCLUSIVE for all answers: capital:en drop <= 0.15; the judge changed from "
-        "lexical to openai:g@http://127.0.0.1:9/v1" in text
-    )
-    assert (
-        "for all answers" not in shown(project, "--baseline=old").partition("odds")[2]
-    )
+    assert "for all answers" not in text
 
 
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
