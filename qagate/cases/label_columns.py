@@ -175,7 +175,7 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     reader: Reader = partial(read_grade, labels=slice_.labels)
     if slice_.rates:
         scale = reading.scale or Scale()
-        reader = scale.place
+        reader = scale.to_judges_scale
     labels_of_rows = [_labels(table, row, columns, reader) for row in rows]
     if reading.two_way or any(NOT_CORRECT in labels for labels in labels_of_rows):
         labels_of_rows = [_two_way(labels) for labels in labels_of_rows]

@@ -78,8 +78,11 @@ class Scale:
             raise ValueError(message)
         return cls(worst=worst, best=best)
 
-    def place(self, text: str) -> float:
-        """Return a number of this scale on the judge's, 1 to 10, linearly. Raises ValueError."""
+    def to_judges_scale(self, text: str) -> float:
+        """Return what a number of this scale is on the judge's, where 1 is worst and 10 best.
+
+        Raises ValueError for a text that is no number of this scale.
+        """
         if not is_number(text):
             raise ValueError(f"want a plain number, got {shown(text)}")
         share = (float(text) - self.worst) / (self.best - self.worst)

@@ -238,26 +238,31 @@ def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
 
 
 def _check_fields(slice_: Slice, cases: Sequence[Case]) -> None:
-    """Raise UsageError if the cluster's field lacks or one of ``by`` is misspelt.
+    """Raise UsageError if no item has the field of ``cluster``, or one of ``by`` is misspelt.
 
-    A field of ``by`` that no item has is taken for misspelt if the file has one like it.
+    The items of some kinds form clusters without a field. A field of ``by`` that no item has is
+    taken for misspelt only if the file has one like it.
     """
     fields = dict.fromkeys(name for case in cases for name in case.metadata)
-    others = fields.keys() - {*slice_.by}
-    key_of_field = {}
+    other_fields = fields.keys() - {*slice_.by}
+    key_of_missing_field: dict[str, str] = {}
     for name in slice_.by:
-        if get_close_matches(name, others, 1, 0.8):
-            key_of_field[name] = "by"
-    if slice_.cluster and not all(slice_.kind.shared(case) for case in cases):
-        key_of_field[slice_.cluster] = "cluster"
-    for name, key in key_of_field.items():
         if name in fields:
             continue
-        raise UsageError(
-            f"{slice_.path}: no item has a field {name!r}, which '{key}:' of "
-            f"{slice_.dataset} names; add the column, or name one of the file's "
-            f"({listed(fields) or 'none'})"
-        )
+        if get_close_matches(name, other_fields, n=1, cutoff=0.8):
+            key_of_missing_field[name] = "by"
+    if slice_.cluster and slice_.cluster not in fields:
+        form_clusters_anyway = all(slice_.kind.shared(case) for case in cases)
+        if not form_clusters_anyway:
+            key_of_missing_field[slice_.cluster] = "cluster"
+    if not key_of_missing_field:
+        return
+    name, key = next(iter(key_of_missing_field.items()))
+    raise UsageError(
+        f"{slice_.path}: no item has a field {name!r}, which '{key}:' of "
+        f"{slice_.dataset} names; add the column, or name one of the file's "
+        f"({listed(fields) or 'none'})"
+    )
 
 
 def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:

@@ -232,19 +232,21 @@ def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
 
 
 def _columns(table: Table, layout: Layout, record: TableRow) -> Mapping[str, str]:
-    """Return which column of a record holds each field that it has.
+    """Return the name of a record's column for each field; nothing for a field without one.
 
-    Raises UsageError where two hold one field, other than an id or forms of the gold.
+    Raises UsageError for a second column of one field. But a second id is metadata, and all
+    columns of golds are accepted forms.
     """
     columns = {}
     for field in FIELDS:
         names = [name for name in layout.names[field] if name in record.values]
+        if not names:
+            continue
         if len(names) > 1 and field not in ("id", "gold"):
             raise table.problem(
                 record, names[1], f"says the same as column {names[0]!r}; keep one"
             )
-        if names:
-            columns[field] = names[0]
+        columns[field] = names[0]
     return columns
 
 
@@ -407,14 +409,19 @@ def _check_mark(gold: str, mark: str) -> None:
 
 
 def _check_range(gold: str, language: str) -> None:
-    parts = _RANGE.split(gold)
-    numbers = [_quantities(part, language) for part in parts]
-    is_range = [len(found) for found in numbers] == [1, 1]
-    if not is_range or "..".join(parts) != gold:  # spaces around the dots do not fit
+    """Raise ValueError unless a gold is two quantities, the lower one first, with ``..`` between.
+
+    There may be no space beside the dots.
+    """
+    ends = _RANGE.split(gold)
+    has_spaces_beside_dots = "..".join(ends) != gold
+    quantities_of_ends = [_quantities(end, language) for end in ends]
+    are_two_quantities = [len(found) for found in quantities_of_ends] == [1, 1]
+    if has_spaces_beside_dots or not are_two_quantities:
         raise ValueError(
             f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
         )
-    low, high = numbers[0][0], numbers[1][0]
+    [low], [high] = quantities_of_ends
     if _value(low) > _value(high):
         raise ValueError(
             f"{shown(gold)}: the low end is the higher one; write the smaller number first"

@@ -19,6 +19,7 @@ from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.kinds import is_right
 from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
@@ -190,6 +191,10 @@ class _SliceTasks:
             passes=self._passes,
             metric_runners=self._runners,
             readings=readings,
+            calls_right=partial(
+                _calls_right, passing=self._slice.passing, bar=self._slice.pass_bar
+            ),
+            is_labelled=not self._slice.kind.answered,
         )
 
     def _readings(
@@ -239,6 +244,11 @@ class _SliceTasks:
                 slice_, place, self._judges, self._adjudications
             )
         return self._judge_of[role, repeat]
+
+
+def _calls_right(verdict: core.Verdict, passing: Collection[str], bar: int) -> bool:
+    """Return whether a verdict calls an answer right."""
+    return is_right(verdict.label, passing, bar)
 
 
 def _judged_repeat(item: PlannedItem) -> int:

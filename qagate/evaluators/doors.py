@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from qagate.evaluators.core import Case, Judge, Model, Reply, Request, Verdict
+    from qagate.evaluators.ledger import Ledger
     from qagate.evaluators.ledger.place import PostgresUrl
     from qagate.evaluators.ledger.store import Store
     from qagate.evaluators.metric_specs import CheckSpec, MetricSpec
@@ -110,6 +111,26 @@ def load_call_route(name: str) -> CallRouteFinder:
     return finder
 
 
+# Runs that a route has calls of, which go on however long that takes.
+
+OPEN_RUNS = {
+    "batches": "qagate.evaluators.extras.batches.waves:open_runs",
+}
+
+
+class OpenRuns(Protocol):
+    """Finds the runs of which somebody still has calls."""
+
+    def __call__(self, ledger: Ledger) -> frozenset[str]:
+        """Return their ids."""
+
+
+def load_open_runs(name: str) -> OpenRuns:
+    """Return what finds the runs that the route with this name has calls of."""
+    open_runs: OpenRuns = load_object(OPEN_RUNS[name])
+    return open_runs
+
+
 # Subcommand of ``qagate ledger`` for what a call route keeps there.
 
 LEDGER_COMMANDS = {
@@ -160,9 +181,9 @@ class PanelMaker(Protocol):
         self,
         *,
         judges: tuple[Judge, ...],
-        spared: Callable[[Case, str], Verdict | None] | None = None,
+        verdict_without_call: Callable[[Case, str], Verdict | None] | None = None,
     ) -> Judge:
-        """Return the panel. ``spared`` gives the verdict on an answer that needs no judge."""
+        """Return the panel. ``verdict_without_call`` judges answers that need no judge."""
 
 
 def load_panel() -> PanelMaker:

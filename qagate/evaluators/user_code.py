@@ -222,7 +222,9 @@ class OtherProcess:
         self._lock = threading.Lock()
         self._numbers = count()
         self._pending: dict[int, Future[object]] = {}
-        threading.Thread(target=self._read, name="qa-apart", daemon=True).start()
+        threading.Thread(
+            target=self._hand_out_results, name="qa-apart", daemon=True
+        ).start()
 
     def do(self, load: Callable[[], None], work: Callable[[], T]) -> T:
         """Return what ``work`` returns after ``load``. Raises JudgeError or _HeldUpError."""
@@ -259,7 +261,11 @@ class OtherProcess:
                 self._process.stdin.flush()
         return future
 
-    def _read(self) -> None:
+    def _hand_out_results(self) -> None:
+        """Give each result to the future that waits for it, and an error to those left at the end.
+
+        It runs in a thread of this process as long as the other process does.
+        """
         assert self._process.stdout is not None
         with suppress(EOFError, pickle.UnpicklingError):
             while True:
@@ -269,7 +275,7 @@ class OtherProcess:
                     future.set_result(result)
                 else:
                     future.set_exception(error)
-        with self._lock:
+        with self._lock:  # ``start`` adds no future from here on
             self.has_ended = True
         self.close()
         for future in self._pending.values():

@@ -30,7 +30,7 @@ from qagate.cases.config import load_gates, with_gates
 from qagate.cases.dataset import Dataset, Selection, Slice
 from qagate.cases.plan import make_plan
 from qagate.cases.tasks import make_tasks
-from qagate.evaluators.judges.forecast import known_outcome
+from qagate.evaluators.runtime.forecast import known_outcome
 from qagate.reports.extras.odds.odds import Simulation, margin_of, seen_by_judge
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.run.baseline import Baseline

@@ -25,9 +25,9 @@ from qagate.cases.dataset import Plan, Selection
 from qagate.cases.plan import make_plan
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.core import RECORDED
-from qagate.evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
 from qagate.evaluators.models.pricing import pricing_of
 from qagate.evaluators.output import markdown_table
+from qagate.evaluators.runtime.forecast import Forecast, calls_ahead, make_forecast
 from qagate.evaluators.statistics.paired import power
 from qagate.reports.extras.sequential.early_stopping import MIN_IN_HAND
 from qagate.reports.plugin.options import read_options

@@ -111,7 +111,7 @@ def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:
     text = jsonl(row(label=0), row(label=2.5), row(label="5"))
     found = read(tmp_path, "a.jsonl", text, RATINGS, scale=Scale.parse("0:5"))
     assert labels(found) == ["1", "6", "10"]
-    assert Scale(5, 0).place("0") == 10
+    assert Scale(5, 0).to_judges_scale("0") == 10
     text = jsonl(row(me=3, other=5, both=4))
     (case,) = read(
         tmp_path, "a.jsonl", text, RATINGS, column="both", raters=("me", "Other")

@@ -10,11 +10,16 @@ from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
-from qagate.evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
-from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
+from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.models.pricing import PriceTier, Pricing
 from qagate.evaluators.models.spec import Prices, Spec, parse
+from qagate.evaluators.runtime.forecast import (
+    Call,
+    Forecast,
+    calls_ahead,
+    make_forecast,
+)
 from qagate.evaluators.runtime.task import Task
 from tests.support.engine_bench import correct
 from tests.support.figures import some
@@ -53,7 +58,9 @@ def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
 
 def test_judges_are_foreseen() -> None:
     """Any that may be asked while the answer is unknown; of known answers those that will be."""
-    panel = PanelJudge(judges=(choice("a"), choice("b")), spared=spared)
+    panel = PanelJudge(
+        judges=(choice("a"), choice("b")), verdict_without_call=verdict_without_call
+    )
     assert specs_of(ahead(panel)) == [("m", False), ("a", False), ("b", False)]
     cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
     assert specs_of(ahead(cascade)) == [("m", False), ("a", False)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from qagate.evaluators.core import Usage
-from qagate.evaluators.judges.forecast import Forecast
+from qagate.evaluators.runtime.forecast import Forecast
 
 
 @pytest.mark.parametrize("kind", [Usage, Forecast])

@@ -188,7 +188,7 @@ def test_words_of_ones_own_language(project: Project) -> None:
     assert "write `refusals: [...]` into words/de.yaml" in " ".join(
         done.stdout.str().split()
     )
-    project.out.rename(project.path / "before")
+    project.keep("before")
     project.write("pyproject.toml", WORDS)
     project.write("words/de.yaml", "refusals: [weiß ich leider nicht, ka ahnung]\n")
     done = project.run(

@@ -11,7 +11,12 @@ import pytest
 from qagate.command import main
 from qagate.reports.render import console
 from qagate.reports.render.writer import write
-from qagate.reports.run.report_folder import NO_VERDICT, keep_decided, previous
+from qagate.reports.run.report_folder import (
+    NO_VERDICT,
+    keep_decided,
+    later_command,
+    previous,
+)
 from qagate.reports.run.run_json import load_report
 from tests.support.fixtures import Captured, Patch
 from tests.support.projects import (
@@ -53,7 +58,7 @@ def test_no_baseline_ships_a_worse_model(
         project.write("qa/capital/en.jsonl", "\n".join(lines))
     chosen = {"hand-picked": nodes, "sampled": ["--limit", "20", "--seed", "1", "qa"]}
     project.run_in_process(*chosen.get(way, ["qa"]))
-    project.out.rename(project.path / "before")
+    project.keep("before")
 
     project.dataset("capital", {"en": NEW}, YAML)
     assert project.run_in_process("--baseline=before", "qa").ret == code
@@ -64,7 +69,7 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
     project.dataset("capital", {"en": OLD}, YAML)
     project.run_in_process("qa")
-    project.out.rename(project.path / "before")
+    project.keep("before")
     project.dataset("capital", {"en": NEW}, YAML)
     for _ in range(2):
         assert project.run_in_process("--baseline=before", "qa").ret == 1
@@ -102,12 +107,16 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     capsys.readouterr()
     assert main(["gate", "reports/out", "--baseline=reports/out"]) == 6
     assert "drop" in capsys.readouterr().out.splitlines()[-1]
-    project.out.rename(project.path / "copied")
+    project.keep("copied")
     assert project.run_in_process("--baseline=copied", "qa").ret == 6
 
 
-def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
-    """``merge``, ``gate`` and ``decide`` take an earlier one away, never that of an input."""
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_a_refused_command_marks_the_report(
+    project: Project, monkeypatch: Patch, ci: str
+) -> None:
+    """``merge``, ``gate`` and ``decide`` leave it in its place; in CI no verdict stays."""
+    monkeypatch.setenv("CI", ci)
     project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
     project.run_in_process("qa")
     run, to = str(project.out), project.path / "m"
@@ -122,7 +131,8 @@ def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
     ):
         assert main([*words, "--to", str(to)]) == code
         assert main([*words, wrong, "--to", str(to)]) == 4
-        assert NO_VERDICT in (to / "summary.md").read_text()
+        assert bool(later_command(to)) is not bool(ci)
+        assert (NO_VERDICT in (to / "summary.md").read_text()) is bool(ci)
     assert main(["gate", run, "--gates=no.yaml", "--to", run]) == 4
     assert project.report()["verdict"] == "PASS"
 
@@ -136,7 +146,7 @@ def test_an_anchor_is_a_second_run_to_pass(
     for folder, answers in (("anchor", OLD), ("before", ["Varna", *NEW[1:]])):
         project.dataset("capital", {"en": answers}, yaml)
         project.run_in_process("qa")
-        project.out.rename(project.path / folder)
+        project.keep(folder)
     monkeypatch.setattr("qagate.reports.extras.odds.odds.RUNS", 20)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
@@ -165,6 +175,7 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(
     project.run_in_process(
         "--items=capital:en=gpt-4o.jsonl", f"--report-dir={last}", "qa"
     )
+    project.promote("last")
     new = "--items=capital:en=mini.jsonl"
     project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
     summary = project.text("summary.md")
@@ -189,7 +200,7 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
             )
         if first == WRONG:
             project.run_in_process("qa")
-            project.out.rename(project.path / "before")
+            project.keep("before")
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0
     lost = {"qa/one": "two:bg (3 items), two:en (48 items)"}
     if role == "baseline":
@@ -225,7 +236,7 @@ def test_a_project_may_demand_a_baseline(
     assert result.ret == code
     assert said in result.stdout.str() + result.stderr.str()
     if code == 6:
-        project.out.rename(project.path / "before")
+        project.keep("before")
         words = ("--baseline=before", "qa")
         assert "NO BASELINE" not in project.run_in_process(*words).outlines[-1]
 
@@ -300,16 +311,21 @@ def decided(passed: Path, project: Project) -> Project:
 
 
 @tabled("words", "body", "code", "said")
-def test_no_pass_stays(
+def test_no_pass_stays_unmarked(
     decided: Project, words: list[str], body: str, code: int, said: str
 ) -> None:
-    """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
+    """It is marked by a command that was refused, and gives way to one that began."""
     project = decided
     if body:
         project.write("qa/capital/test_capital.py", ABORTED.format(body))
     done = project.run(*words) if "os.kill" in body else project.run_in_process(*words)
     assert done.ret == code
+    if said == "MARKED":
+        assert project.report()["verdict"] == "PASS"
+        assert words[0] in later_command(project.out)
+        return
     assert project.report()["verdict"] == said
+    assert not later_command(project.out)
     if said == "PASS":
         return
     assert verdict(previous(project.out)) == "PASS of 4"

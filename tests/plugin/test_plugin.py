@@ -109,6 +109,8 @@ def test_all_report_files_are_written(finished: Finished) -> None:
     whole = {
         "run.json",
         "records.jsonl",
+        "labels.jsonl",
+        "readings.jsonl",
         "results.csv",
         "report.html",
         "summary.md",

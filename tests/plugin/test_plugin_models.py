@@ -244,8 +244,7 @@ def test_what_changed_is_named(
             return project.run_in_process(*asked, *words, "qa")
 
         run(then, *(["--prompt=capital:en=other.txt"] * (then == "prompt")))
-        before = project.path / "before"
-        project.out.rename(before)
+        before = project.keep("before")
         if then == "none":
             file = before / "run.json"
             file.write_text(file.read_text().replace('"sent": {', '"other": {'))

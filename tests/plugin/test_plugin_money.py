@@ -346,8 +346,11 @@ def test_the_share_that_differs_is_looked_up() -> None:
 
 BATCHED = 6
 LINE = "calls are still with the provider; run the same command again"
-TAKEN = {"seconds", "answer_seconds", "cost", "answer_cost"}
-"""What a record says of time and money, which are others in a batch."""
+OF_TIME = {"seconds", "answer_seconds", "asked_at", "graded_at"}
+OF_MONEY = {"cost", "answer_cost"}
+OF_THE_RUN = {"asked_by", "graded_by"}
+TAKEN = OF_TIME | OF_MONEY | OF_THE_RUN
+"""What a record says of time, money and the run, which are others in a batch."""
 
 
 def judged(seen: Seen) -> Answer:

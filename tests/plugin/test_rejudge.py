@@ -1,7 +1,7 @@
 """Verdicts anew, of a judge (``qagate rejudge RUN``) or of people in the judge's place."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from unittest.mock import Mock
 
 import pytest
@@ -62,62 +62,105 @@ def judged(project: Project, server: Loopback, *words: str) -> pytest.RunResult:
     return project.run_in_process(*given, *words, "qa")
 
 
+@pytest.fixture
+def read_anew(edited: Project) -> Iterator[tuple[Project, Loopback, pytest.RunResult]]:
+    """Judge a run anew after an alias was added to some golds: 12 answers turn out right."""
+    with loopback(handler=handle) as server:
+        ran(edited, server, "new")
+        edited.keep("before")
+        edited.write("qa/capital/en.jsonl", rows(["old, new, x"] * ITEMS))
+        server.requests.clear()
+        yield edited, server, judged(edited, server)
+
+
+ReadAnew = tuple[Project, Loopback, pytest.RunResult]
+
+
+def test_no_model_is_asked_for_an_answer(read_anew: ReadAnew) -> None:
+    """The judge alone reads, once an answer."""
+    _, server, _ = read_anew
+    assert len(server.requests) == ITEMS
+    assert all(request.tool for request in server.requests)
+
+
+def test_a_second_reading_asks_nothing(read_anew: ReadAnew) -> None:
+    """Its grades are kept."""
+    project, server, _ = read_anew
+    judged(project, server)
+    assert len(server.requests) == ITEMS
+
+
+def test_both_readings_are_told_apart(read_anew: ReadAnew) -> None:
+    """The line says how many answers are graded otherwise than then."""
+    _, _, result = read_anew
+    line = f"READ ANEW: exit 0; {ITEMS} answers of"
+    assert line in result.outlines[-1]
+    assert "12 graded otherwise than then" in result.outlines[-1]
+
+
+def test_the_report_lists_what_reads_otherwise(read_anew: ReadAnew) -> None:
+    """Each with the grade of then."""
+    project, _, _ = read_anew
+    comparison = load_report(project.path / "rejudged").comparison
+    assert comparison is not None
+    grades = {change.grade for change in comparison.changes if change.flip == "fixed"}
+    assert grades == {"INCORRECT"}
+
+
+def test_the_answers_keep_what_they_took(read_anew: ReadAnew) -> None:
+    """Model and tokens are those of the run that asked."""
+    project, _, _ = read_anew
+    record = load_report(project.path / "rejudged").records[0]
+    assert (record.answer, record.model) == ("says new", "new")
+    assert record.answer_tokens_out == 5
+
+
+def test_a_reading_is_no_baseline(read_anew: ReadAnew) -> None:
+    """A run reads its baseline's answers itself."""
+    project, server, _ = read_anew
+    result = ran(project, server, "new", "--baseline=rejudged")
+    assert result.ret == 4
+    assert "decided nothing" in result.stderr.str()
+
+
 @pytest.mark.parametrize("ids", [True, False])
-def test_edited_golds_are_answered_by_judging_anew(edited: Project, ids: bool) -> None:
-    """No answer is asked for, replies are kept, and the new run compares with all answers."""
-    edited.write("qa/capital/en.jsonl", rows(["old, new"] * 28 + ["old"] * 12, ids=ids))
+def test_items_without_ids_of_their_own_keep_their_answers(
+    edited: Project, ids: bool
+) -> None:
+    """Another gold gives them another id; their question does not change."""
+    edited.write("qa/capital/en.jsonl", rows(["old"] * ITEMS, ids=ids))
     with loopback(handler=handle) as server:
         ran(edited, server, "old")
-        edited.out.rename(edited.path / "before")
-        assert ran(edited, server, "new", "--baseline=before").ret == 1
-        golds = ["old, new, x"] * 28 + ["old, x"] * 12
-        edited.write("qa/capital/en.jsonl", rows(golds, ids=ids))
-        assert ran(edited, server, "new", "--baseline=before").ret == 6
-        planned = judged(edited, server, "--dry-run")
-        assert f"{ITEMS} calls" in " ".join(planned.stdout.str().split())
-        before = len(server.requests)
-        judged(edited, server)
-        asked = server.requests[before:]
-        assert len(asked) == ITEMS
-        assert all(one.tool for one in asked)
-        judged(edited, server)
-        assert len(server.requests) == before + ITEMS
-        made = json.loads((edited.path / "rejudged/run.json").read_text())
-        assert made["model"] == specs(server.url, "old")[1]
-        notes = " ".join(made["notes"]).replace(f"{edited.path}/", "")
-        assert "the answers of before, judged anew" in notes
-        first = json.loads(
-            (edited.path / "rejudged/records.jsonl").read_text().splitlines()[0]
-        )
-        assert (first["answer"], first["model"]) == ("says old", "old")
-        assert first["answer_tokens_out"] == 5
-        result = ran(edited, server, "new", "--baseline=rejudged")
-        assert result.ret == 1
-        assert "0 fixed, 12 broke of 40 pairs" in edited.only("gates")["reason"]
-        assert "WARNING" not in result.stdout.str()
+        edited.keep("before")
+        edited.write("qa/capital/en.jsonl", rows(["old, x"] * ITEMS, ids=ids))
+        assert judged(edited, server).ret == 0
 
 
-def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
-    """Items cut from the data stay, changed questions have no answer, no slice is left out."""
+def test_a_changed_question_has_no_answer(edited: Project) -> None:
+    """The answer belongs to the question of then: a grade is lacking."""
     with loopback(handler=handle) as server:
         ran(edited, server, "old")
-        edited.out.rename(edited.path / "before")
-        lines = (edited.path / "qa/capital/en.jsonl").read_text().splitlines()
-        edited.write("qa/capital/en.jsonl", "\n".join(lines[:28]))
-        judged(edited, server, "--limit=3")
-        result = ran(edited, server, "new", "--baseline=rejudged")
-        assert result.ret == 6
-        lost = "this run lacks 30% of capital:en's items, which the baseline has"
-        assert lost in result.outlines[-1]
-        changed = [line.replace("Asked", "Told") for line in lines[28:]]
-        edited.write("qa/capital/en.jsonl", "\n".join([*lines[:28], *changed]))
-        judged(edited, server)
-        assert ran(edited, server, "new", "--baseline=rejudged").ret == 6
-    edited.write("qa/capital/bg.jsonl", lines[0])
+        edited.keep("before")
+        text = rows(["old"] * ITEMS).replace("Asked 3?", "Told 3?")
+        edited.write("qa/capital/en.jsonl", text)
+        result = judged(edited, server)
+    assert result.ret == 6
+    assert "1 grade lacking" in result.outlines[-1]
+
+
+def test_no_part_of_a_run_may_be_chosen(edited: Project) -> None:
+    """All its data sets are named."""
+    with loopback(handler=handle) as server:
+        ran(edited, server, "old")
+        edited.keep("before")
     edited.dataset("other", {"en": ["Sofia"]})
     assert "also has answers of capital:en; name the paths" in edited.refused(
         "--model=recorded:before", "qa/other"
     )
+
+
+def test_a_run_that_is_not_there_is_named(edited: Project) -> None:
+    """In one line."""
     assert "no such path" in edited.refused("--model=recorded:nowhere", "qa")
 
 
@@ -221,6 +264,7 @@ def test_people_decide_an_audited_gate(project: Project) -> None:
     project.dataset("capital", {"en": old}, audited)
     project.write("qa/capital/plain.en.yaml", RUBRIC.format("en"))
     project.run_in_process("--report-dir=old", "qa")
+    project.promote("old")
     project.dataset("capital", {"en": new}, audited)
     result = project.run_in_process("--baseline=old", "qa")
     assert result.ret == 6

@@ -22,6 +22,7 @@ from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.reports.extras.ray import on_ray
+from qagate.reports.run.report_folder import MARK
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
@@ -260,7 +261,7 @@ def test_repeats_are_measured_gated_and_read_again(capitals: Project) -> None:
     assert found["pass^3"]["low"] < 0.5 < found["pass^3"]["high"]
     assert set(capitals.gate_states().values()) == {"PASS"}
     assert "pass^3" in capitals.text("report.html")
-    capitals.out.rename(capitals.path / "base")
+    capitals.keep("base")
     done = capitals.run_in_process(*options, "--baseline=base")
     assert set(capitals.gate_states().values()) == {"PASS"}, done.stdout.str()
     assert done.ret == 6  # no gate holds a change
@@ -367,9 +368,8 @@ def test_it_reports_as_pytest(
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     assert records(project.path / "reports" / "out") == records(project.path / "plain")
     there, plain = (project.path / name for name in ("reports/out", "plain"))
-    assert {path.name for path in there.iterdir()} == {
-        path.name for path in plain.iterdir()
-    }
+    files = {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == {*files, MARK}
 
 
 @pytest.mark.slow
@@ -487,9 +487,8 @@ def test_a_driver_that_ends_ends_the_tasks(
     assert again.returncode == 0, out + err
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     there, plain = project.out, project.path / "plain"
-    assert {path.name for path in there.iterdir()} == {
-        path.name for path in plain.iterdir()
-    }
+    files = {path.name for path in plain.iterdir()}
+    assert {path.name for path in there.iterdir()} == files
 
 
 def shards_of(project: Project) -> list[str]:

@@ -14,7 +14,7 @@ from qagate.cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
 from qagate.cases.plan import make_plan
 from qagate.evaluators.core import Outcome
 from qagate.evaluators.kinds import kind_of
-from qagate.reports.plugin.session_results import SessionResults, key_of
+from qagate.reports.plugin.session_results import SessionResults, key_in
 from qagate.reports.plugin.worker import (
     INPUT_KEY,
     WorkerHooks,
@@ -207,8 +207,8 @@ def died(results: SessionResults) -> str:
 
 def test_the_key_stands_between_the_last_brackets(results: SessionResults) -> None:
     """For any path; a failure with our word is the item's, others and crashes not."""
-    assert key_of("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
-    assert key_of("tests/test_x.py::test_y") == ""
+    assert key_in("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
+    assert key_in("tests/test_x.py::test_y") == ""
     run(results, KEYS[0], "miss", "failed")
     assert results.other_failures == 0
     run(results, KEYS[1], "", "failed")

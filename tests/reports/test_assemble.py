@@ -16,7 +16,8 @@ from qagate.cases.dataset import (
 from qagate.evaluators.core import Outcome, Usage, Verdict
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.rubric import Rubric
-from qagate.reports.gates.decide import SessionFacts, ceiling_notes
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.gates.notes import ceiling_notes
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import make_record
 from qagate.reports.run.report import Report

@@ -329,7 +329,7 @@ def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
     assert line.startswith("GATES PASS (5 of 5): exit 0")
     assert line.endswith("; 6 paired gates had no baseline")
     required = last_line(WORSE, BAR, DROP, alone=True, baseline_required=True)
-    assert required.startswith("NO BASELINE for facts: exit 6")
+    assert required.startswith("NO BASELINE: exit 6; baseline: required in facts")
     assert "exit 0" in last_line(OLD, BAR, DROP, baseline_required=True)
 
 

@@ -14,7 +14,7 @@ from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.compare.differences import differences
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates
-from qagate.reports.gates.decide import margin_warnings
+from qagate.reports.gates.notes import margin_warnings
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult as Gate
 from tests.support.figures import some

@@ -415,7 +415,7 @@ TABLE = Path(__file__).with_name("decide.txt").read_text(encoding="utf-8")
 def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
     """Yield the gates' states, the session's facts and the last line of each row."""
     text = re.sub(r"\n {4,}", "\t", re.sub("(?m)^#.*\n", "", TABLE)).strip()
-    tuples = "ungated", "unmet", "unpaired", "lost", "cautions"
+    tuples = "undecided", "expected", "unpaired", "lost", "cautions"
     for row in text.splitlines():
         head, _, line = row.partition("\t")
         letters, _, given_facts = head.partition(" ")
@@ -451,7 +451,8 @@ NAMES = st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple)
     st.builds(
         SessionFacts,
         **dict.fromkeys(COUNTS, st.integers(0, 2)),
-        **dict.fromkeys(("ungated", "unmet", "unpaired"), NAMES),
+        **dict.fromkeys(("undecided", "unpaired"), NAMES),
+        unmet=st.sampled_from(["", "give --baseline=v1"]),
         interrupted=st.booleans(),
         pytest_code=st.sampled_from([0, 1, 2]),
     ),
@@ -463,7 +464,7 @@ def test_zero_means_that_everything_passed(
     decision = decide(gates(*states), session)
     if decision.code == 0 and session.selected:
         assert set(states) == {"PASS"}
-        assert not (session.failures or session.ungated or session.interrupted)
+        assert not (session.failures or session.undecided or session.interrupted)
         assert not (session.unmet or session.unpaired)
     assert f"exit {decision.code}" in decision.line
 

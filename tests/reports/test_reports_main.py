@@ -344,7 +344,7 @@ def test_a_name_never_leads_out_of_the_folder(home: Path, capsys: Captured) -> N
     assert [
         main(one) for one in (["show", "i1", "v1"], ["review", "v1", "--to=form"])
     ] == [0, 0]
-    assert main(["promote", "v1", "reports/out", "--replace", "--anyway"]) == 0
+    assert main(["promote", "v1", "reports/out", "--replace", "--anyway=a test"]) == 0
     assert load_report(find_run("v1", home)).counts.passed == 0
     (home / "v1").mkdir()
     assert find_run("v1", home) == home / "v1"
@@ -355,7 +355,7 @@ def test_pytest_takes_a_promoted_run(project: Project, monkeypatch: Patch) -> No
     project.dataset("capital", {"en": ["Sofia", "Sofia"]})
     assert project.run_in_process("qa").ret in (0, 1, 6)
     monkeypatch.chdir(project.path)
-    assert main(["promote", "v1", "--anyway"]) == 0
+    assert main(["promote", "v1", "--anyway=a test"]) == 0
     project.run_in_process("--baseline=v1", "qa")
     run = project.report()
     assert str(run["baseline"]).endswith("reports/baselines/v1")
@@ -401,6 +401,7 @@ def test_a_promoted_run_is_small_and_as_the_whole(
     small, whole = (project.path / BASELINES / name for name in ("small", "whole"))
     assert sorted(path.name for path in small.iterdir()) == [
         "labels.jsonl.gz",
+        "promoted.json",
         "readings.jsonl.gz",
         "records.jsonl.gz",
         "run.json",

@@ -9,6 +9,7 @@ from pathlib import Path
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import parse
 from qagate.evaluators.runtime.budget import Budget
@@ -151,13 +152,15 @@ class Bench:
         tasks: list[Task],
         settings: CallSettings | None = None,
         budget: Budget | None = None,
+        run: RunIdentity = NO_RUN,
     ) -> None:
         self.keys = [one.key for one in tasks]
-        self.ledger = Ledger(folder / "ledger")
+        is_replay = settings is not None and settings.replay
+        self.ledger = Ledger(folder / "ledger", read_only=is_replay)
         self.path = folder / "board"
         quick = RetryPolicy(attempts=2, first=0, longest=0)
         settings = settings or CallSettings(concurrency=4, retry=quick)
-        caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget)
+        caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget, run=run)
         by_key = {one.key: one for one in tasks}
         self.posted = InMemoryOutcomes()
         self.board = OutcomeStore(self.path, self.posted)

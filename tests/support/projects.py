@@ -22,6 +22,9 @@ import xdist.plugin
 from _pytest.config import _prepareconfig
 
 import qagate.reports.plugin
+from qagate.reports.run.baselines import Promotion, write_promotion
+from qagate.reports.run.decisions import why_no_baseline
+from qagate.reports.run.run_json import load_report
 from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +95,21 @@ class Project:
             self.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
             self.write(f"qa/capital/plain.{language}.yaml", RUBRIC.format(language))
         return self
+
+    def keep(self, name: str, *, anyway: bool = False) -> Path:
+        """Move the last report away, to be a baseline whatever it decided; return its folder."""
+        self.out.rename(self.path / name)
+        return self.promote(name, anyway=anyway)
+
+    def promote(self, name: str, *, anyway: bool = False) -> Path:
+        """Let a report be a baseline whatever it decided; return its folder.
+
+        ``anyway`` also if another run passed before it.
+        """
+        folder = self.path / name
+        if anyway or why_no_baseline(load_report(folder, items=False), ()):
+            write_promotion(folder, Promotion(name=name, anyway="a test"))
+        return folder
 
     def run(self, *arguments: str) -> pytest.RunResult:
         began = time.monotonic()

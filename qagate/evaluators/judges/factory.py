@@ -88,9 +88,11 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        spared = partial(rubric_judge.spared, style=place.style, labels=place.labels)
+        verdict_without_call = partial(
+            rubric_judge.verdict_without_call, style=place.style, labels=place.labels
+        )
         make_panel = doors.load_panel()
-        return make_panel(judges=members, spared=spared)
+        return make_panel(judges=members, verdict_without_call=verdict_without_call)
 
     def _member(self, judge: JudgeSpec, place: Place) -> Judge:
         rules_fit = judge.rules != LEXICAL or place.labels == GRADES

@@ -31,17 +31,18 @@ def offline_judge(
 @cache
 def load_class(name: str) -> type:
     """Return the class of ``python:MODULE:CLASS``. Raises UsageError for one that cannot judge."""
-    _, judge = load_named(name.removeprefix(core.PYTHON), f"--judge {name}", "class")
-    if not inspect.isclass(judge):
+    path = name.removeprefix(core.PYTHON)
+    _, judge_class = load_named(path, f"--judge {name}", "class")
+    if not inspect.isclass(judge_class):
         raise core.UsageError(
             f"--judge {name}: no class, and a judge is one; give its name"
         )
-    if not inspect.iscoroutinefunction(getattr(judge, "judge", None)):
+    if not inspect.iscoroutinefunction(getattr(judge_class, "judge", None)):
         wanted = "`async def judge(self, case, answer, ask)`"
         raise core.UsageError(
-            f"--judge {name}: {judge.__name__} has no {wanted}; add it"
+            f"--judge {name}: {judge_class.__name__} has no {wanted}; add it"
         )
-    return judge
+    return judge_class
 
 
 @cache
@@ -59,7 +60,7 @@ class PythonJudge:
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return its verdict. Raises JudgeError if it fails; after 10 s it is ``judge_timeout``."""
-        verdict = await self._asked(case, answer, ask)
+        verdict = await self._verdict_of_class(case, answer, ask)
         # Nothing else in it is for a judge of the user's to say.
         kept = core.Verdict(reason=str(verdict.reason), sure=bool(verdict.sure))
         if self.style == "graded":
@@ -74,8 +75,14 @@ class PythonJudge:
             f"{self.spec}: want {wanted}; got grade {verdict.grade!r}, rating {verdict.rating!r}"
         )
 
-    async def _asked(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the verdict of the class. Raises JudgeError for any fault of its own."""
+    async def _verdict_of_class(
+        self, case: core.Case, answer: str, ask: core.Ask
+    ) -> core.Verdict:
+        """Return the verdict of the user's class, which judges in another thread.
+
+        Raises JudgeError for any fault of the class, ``judge_timeout`` if it takes too long, and
+        what a call to a model raises.
+        """
         try:
             judge = _instance(self.spec)
             verdict = await off_the_loop(
@@ -89,8 +96,8 @@ class PythonJudge:
         except core.QAError:
             raise
         except Exception as error:  # the user's code may raise anything
-            shown = one_line(mask(f"{type(error).__name__}: {error}"))
-            message = f"{self.spec}: {shown}"
+            description = one_line(mask(f"{type(error).__name__}: {error}"))
+            message = f"{self.spec}: {description}"
             raise core.JudgeError(message, kind="judge_failed") from error
         return verdict
 

@@ -2,7 +2,8 @@
 
 ``RubricJudge.judge`` puts question, gold and answer into the rubric's messages, asks the model, and
 reads a grade, a rating or the scores of a rating's parts. A reply that cannot be read is asked for
-again, three times in all. An answer without content gets its verdict without a call (``spared``).
+again, three times in all. The verdict on an answer without content needs no call
+(``verdict_without_call``).
 """
 
 from collections.abc import Callable, Sequence
@@ -114,7 +115,7 @@ def _whole_number(low: int, high: int) -> dict[str, object]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-def spared(
+def verdict_without_call(
     case: core.Case,
     answer: str,
     style: rubrics.Style = "graded",
@@ -150,12 +151,12 @@ class RubricJudge:
         return self.model.spec
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the grade, one of the rubric's labels, or the rating; ``spared`` without a call.
+        """Return the grade, one of the rubric's labels, or the rating.
 
         Raises JudgeError after three unreadable replies.
         """
         rubric = self.rubric
-        verdict = spared(case, answer, rubric.style, rubric.labels)
+        verdict = verdict_without_call(case, answer, rubric.style, rubric.labels)
         if verdict is not None:
             return verdict
         request = self._request(case, answer)

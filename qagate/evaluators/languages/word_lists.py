@@ -121,6 +121,8 @@ def _letters() -> dict[int, str]:
 
 Value = TypeVar("Value")
 Locale = Mapping[str, Any]  # CLDR's data of a language
+WordFile = Mapping[str, Any]
+"""A word list: words in one text, phrases in a list, numbers in a table, each under its key."""
 
 _BASE = "en"  # models answer in English to questions in any language
 _FAMILY_FIRST = frozenset({"hu", "ja", "ko", "vi", "zh"})
@@ -177,66 +179,57 @@ class Inflected(Generic[Value]):
 
 
 class Tables:
-    """A language's words, with English behind them; lists by their key in the YAML files."""
+    """A language's words, with English behind them; lists by their key in the YAML files.
+
+    A list comes from up to three files: the user's own, the bundled one of the language, and the
+    English one, which alone is sure to have all keys.
+    """
 
     def __init__(self, language: str, own: Path | None = None) -> None:
-        names = dict.fromkeys([language, _BASE])
-        files = [
-            table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file()
-        ]
-        files[:0] = [_own_file(own)] if own else []
-        mine = files[
-            : max(1, len(files) - 1)
-        ]  # English alone, or what stands before it
-        locales = list(filter(None, map(_locale, names)))
-        self.words: dict[str, frozenset[str]] = {
-            key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
-            for key, value in files[-1].items() if isinstance(value, str)
-        }  # fmt: skip
-        # A phrase of English that is a light word of this language is none: "но" is no "no".
-        slight = {
-            *fold(" ".join(one.get(key, "") for one in mine for key in _LIGHT)).split()
-        }
-        self.phrases: Mapping[str, Phrases] = {
-            key: Phrases(phrase for file in files for phrase in file.get(key, [])
-                         if file in mine or not slight.issuperset(_words(phrase)))
-            for key, value in files[-1].items() if isinstance(value, list)
-        }  # fmt: skip
-        joiners = " ".join(
-            file.get("joiners", "") for file in mine
-        )  # Czech "a" is no article
-        self.words["articles"] -= frozenset(fold(joiners).split())
+        codes = list(dict.fromkeys([language, _BASE]))
+        files = _files(codes, own)
+        *files_of_language, english = files
+        locales = _locales(codes)
+
+        self.words: dict[str, frozenset[str]] = {}
+        for key, value in english.items():
+            if isinstance(value, str):
+                self.words[key] = _words_under([key], files)
+        # The English article "a" is "and" in Czech.
+        self.words["articles"] -= _words_under(["joiners"], files_of_language)
+        self.words["idle"] = (
+            self.words["function"] | self.words["openers"] | self.words["contrasts"]
+        )
         self.endings = self.words["endings"] | {""}
+
+        light_words = _words_under(_LIGHT, files_of_language)
+        phrases: dict[str, Phrases] = {}
+        for key, value in english.items():
+            if not isinstance(value, list):
+                continue
+            texts = _phrases_under(key, files_of_language)
+            for phrase in value:
+                # Bulgarian "но" (but) folds to "no", and denies nothing.
+                if not light_words.issuperset(_words(phrase)):
+                    texts.append(phrase)
+            phrases[key] = Phrases(texts)
+        self.phrases: Mapping[str, Phrases] = phrases
+
         self.family_first = language in _FAMILY_FIRST
         """Whether the family name comes before the given ones."""
         self.decimal = str(locales[0]["number_symbols"]["latn"]["decimal"])
         """The decimal mark of the language, of English for one that CLDR does not know."""
+        self.countries = _countries(locales[0])
+        """The names of all countries in the language, as folded words."""
+
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
-        idle = (self.words[key] for key in ("function", "openers", "contrasts"))
-        self.words["idle"] = frozenset[str]().union(*idle)
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = (
-            day for one in locales for day in one["days"]["format"]["wide"].values()
-        )
-        self.weekdays = Inflected(
-            {"".join(_words(day)): True for day in weeks}, self.endings
-        )
-        rows = (
-            row for file in reversed(files) for row in file.get("numbers", {}).items()
-        )
-        stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
-        self.numbers = Inflected(
-            {s: stems[s] for s in stems if s not in small}, self.endings
-        )
+        self.weekdays = Inflected(_weekdays(locales), self.endings)
+        self.numbers = Inflected(_numbers(files, small), self.endings)
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
         self.units = Inflected(_units(locales, small), self.endings)
         """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
-        lands = locales[0]["territories"].items()
-        self.countries = frozenset(
-            _words(name) for code, name in lands if code.isalpha()
-        )
-        """The names of all countries in the language, as folded words."""
 
     def any_of(self, key: str, words: Iterable[str]) -> bool:
         """Return whether one of the words is in a list."""
@@ -246,6 +239,69 @@ class Tables:
 @cache
 def _words(text: str) -> tuple[str, ...]:
     return read(text).words  # English stands behind every language
+
+
+def _files(codes: Sequence[str], own: Path | None) -> list[WordFile]:
+    """Return the word lists of these languages, behind the user's own file."""
+    files = []
+    if own is not None:
+        files.append(_own_file(own))
+    for code in codes:
+        if Path(FOLDER, f"{code}.yaml").is_file():
+            files.append(table(code))
+    return files
+
+
+def _words_under(keys: Iterable[str], files: Iterable[WordFile]) -> frozenset[str]:
+    """Return the folded words that stand under any of the keys in any of the files."""
+    words: set[str] = set()
+    for file in files:
+        for key in keys:
+            words.update(fold(file.get(key, "")).split())
+    return frozenset(words)
+
+
+def _phrases_under(key: str, files: Iterable[WordFile]) -> list[str]:
+    phrases: list[str] = []
+    for file in files:
+        phrases += file.get(key, [])
+    return phrases
+
+
+def _numbers(files: Sequence[WordFile], small: frozenset[str]) -> dict[str, int]:
+    """Return number words, or what they begin with, with their numbers."""
+    numbers: dict[str, int] = {}
+    for file in reversed(files):  # where two files have a word, the earlier one counts
+        for number, words in file.get("numbers", {}).items():
+            for word in words.split():
+                numbers[fold(word)] = int(number)
+    return {word: number for word, number in numbers.items() if word not in small}
+
+
+def _locales(codes: Iterable[str]) -> list[Locale]:
+    """Return CLDR's data of those languages that it knows."""
+    locales = []
+    for code in codes:
+        locale = _locale(code)
+        if locale is not None:
+            locales.append(locale)
+    return locales
+
+
+def _countries(locale: Locale) -> frozenset[tuple[str, ...]]:
+    names = set()
+    for code, name in locale["territories"].items():
+        if code.isalpha():  # 150, in digits, is Europe
+            names.add(_words(name))
+    return frozenset(names)
+
+
+def _weekdays(locales: Iterable[Locale]) -> dict[str, bool]:
+    weekdays = {}
+    for locale in locales:
+        for name in locale["days"]["format"]["wide"].values():
+            weekdays["".join(_words(name))] = True
+    return weekdays
 
 
 def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:

@@ -15,9 +15,13 @@ class Kept:
     """The id of the run whose own replies count, however old; empty for none."""
     since: float = 0.0
     """Seconds since 1970: replies of other runs count from then on. ``NEVER`` for none."""
+    without: str = ""
+    """The id of a run whose replies do not count; empty for none."""
 
     def counts(self, run: str, at: float) -> bool:
         """Return whether a reply that ``run`` asked for at this time may be used."""
+        if self.without and run == self.without:
+            return False
         if self.run and run == self.run:
             return True
         return at >= self.since

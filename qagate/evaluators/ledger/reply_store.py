@@ -28,6 +28,7 @@ from qagate.evaluators.kept_requests import (
     texts_named,
 )
 from qagate.evaluators.ledger import rows
+from qagate.evaluators.ledger.beside import RowsBeside
 from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import (
@@ -64,12 +65,13 @@ _IS_IMPORTED = (
 )
 
 _FIND_NEWEST = f"""
-WITH wanted (number, key, run, since) AS (VALUES {{values}}),
+WITH wanted (number, key, run, since, excluded_run) AS (VALUES {{values}}),
 newest (number, key, run) AS (
     SELECT number, key, (
         SELECT calls.run FROM calls
         WHERE calls.key = wanted.key
             AND (calls.run = wanted.run OR calls.at >= wanted.since)
+            AND calls.run <> wanted.excluded_run
         ORDER BY calls.at DESC, calls.run DESC LIMIT 1
     )
     FROM wanted
@@ -82,9 +84,12 @@ FROM newest JOIN calls ON calls.key = newest.key AND calls.run = newest.run
 
 _FIND_ALL = f"""
 SELECT {Sql.COLUMNS}, {_IS_IMPORTED} FROM calls
-WHERE key = ? AND (run = ? OR at >= ?) ORDER BY at DESC, run DESC
+WHERE key = ? AND (run = ? OR at >= ?) AND run <> ? ORDER BY at DESC, run DESC
 """
 """All rows that count under one key, the newest first."""
+
+_NO_RUNS_ID = "-"
+"""No run has this id."""
 
 _SET_ASIDE = (
     # Any column may be the damaged one.
@@ -113,9 +118,10 @@ class _Wanted(NamedTuple):
     kept: Kept
 
     @property
-    def values(self) -> tuple[str, str | None, float]:
+    def values(self) -> tuple[str, str | None, float, str]:
         """What a query is given; in place of an empty id NULL, which equals no run's."""
-        return self.key, self.kept.run or None, self.kept.since
+        kept = self.kept
+        return self.key, kept.run or None, kept.since, kept.without or _NO_RUNS_ID
 
 
 class _Found(NamedTuple):
@@ -138,6 +144,9 @@ class KeptRequests(NamedTuple):
 
 class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place.
+
+    Rows of earlier reports may lie ``beside`` the store: they are looked up where it has none
+    that counts, and never written to it.
 
     A row that is damaged, or not signed with the secret, is never used. A run sets it aside
     and asks again; a replay (``read_only``) changes nothing and does without it.
@@ -171,6 +180,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         *,
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
+        beside: RowsBeside | None = None,
     ) -> None:
         """Open the store; unless ``read_only``, take in what earlier runs could not keep.
 
@@ -181,6 +191,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.account: Callable[[], Document] | None = None
         self._clock = clock
         self._read_only = read_only
+        self._beside = beside or RowsBeside()
         self._signer = rows.Signer()
         self.store: Store = open_store(path, read_only=read_only)
         self._damaged: set[RowId] = set()
@@ -207,7 +218,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
         fate = "not used" if self._read_only else "set aside and asked again"
-        notes = [*self.store.notes, *self._taken_in]
+        notes = [*self.store.notes, *self._taken_in, *self._beside.notes]
         if self._damaged:
             count = plural(len(self._damaged), "damaged row")
             notes.append(f"{count} of the ledger {fate}")
@@ -270,6 +281,16 @@ class Ledger(AbstractContextManager["Ledger"]):
                 _, texts[wanted.key] = sound
         return texts
 
+    def stored_rows(self, keys: Sequence[str], kept: Kept = ANY) -> list[StoredRow]:
+        """Return the rows with the replies that ``replies`` would return."""
+        all_wanted = [_Wanted(key, kept) for key in keys]
+        stored_rows = []
+        for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
+            sound = self._newest_sound(wanted, found, StoredRow.text)
+            if sound is not None:
+                stored_rows.append(sound[0].row)
+        return stored_rows
+
     def _look_up(self, all_wanted: Sequence[_Wanted]) -> Sequence[_Found | None]:
         """Return the newest row that counts of each wanted one, None where there is none.
 
@@ -314,19 +335,23 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> tuple[_Found, T] | None:
         """Return the newest row that is sound and signed, with its content.
 
-        ``found`` is the newest of all. Where it is neither, an older one that counts may be.
+        ``found`` is the newest of the store. Where it is neither, an older one that counts
+        may be.
         """
-        if found is None:
-            return None
-        content = self._content_if_sound(found.row, content_of)
-        if content is not None:
-            return found, content
-        for row in self._read(_FIND_ALL, wanted.values, [wanted]):
-            older = _found(row)
-            content = self._content_if_sound(older.row, content_of)
+        if found is not None:
+            content = self._content_if_sound(found.row, content_of)
             if content is not None:
-                return older, content
-        return None
+                return found, content
+            for row in self._read(_FIND_ALL, wanted.values, [wanted]):
+                older = _found(row)
+                content = self._content_if_sound(older.row, content_of)
+                if content is not None:
+                    return older, content
+        row_beside = self._beside.newest(wanted.key, wanted.kept)
+        if row_beside is None:
+            return None
+        content = content_of(row_beside)
+        return None if content is None else (_Found(row_beside, False), content)
 
     def _content_if_sound(
         self, row: StoredRow, content_of: Callable[[StoredRow], T | None]
@@ -419,6 +444,23 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit(_Change(sql=Sql.REPLACE_DOCUMENT, values=document))
+
+    def swap(self, document: Document, before: str | None) -> bool:
+        """Keep a document in place of the text ``before``, at once; None if there was none.
+
+        Return False, and change nothing, if another process was faster. Raises LedgerError.
+        """
+        sealed = rows.seal_document(document, self._signer)
+        former = ""
+        for stored in self._documents(document.kind, [document.key]):
+            if stored.opened(self._signer) != before:
+                return False
+            former = stored.text
+        try:
+            self.store.change([(Sql.SWAP_DOCUMENT, [(*sealed, former)])])
+        except StoreError as error:
+            raise self._fail(error) from None
+        return sealed in self._documents(document.kind, [document.key])
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""
@@ -531,7 +573,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 @lru_cache
 def _query_of_newest(count: int) -> str:
     """Return the query of the newest row that counts, of so many wanted ones."""
-    return _FIND_NEWEST.format(values=", ".join(["(?, ?, ?, ?)"] * count))
+    return _FIND_NEWEST.format(values=", ".join(["(?, ?, ?, ?, ?)"] * count))
 
 
 def _found(values: Sequence[Any]) -> _Found:

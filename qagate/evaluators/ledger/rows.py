@@ -13,13 +13,14 @@ A PaidReply becomes a StoredRow by ``seal``, then ``Signer.signed``. It comes ba
 import hmac
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qagate.evaluators.core import QAError, Reply, ToolCall, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT, Document
-from qagate.evaluators.text import Key, canonical, digest, flat
+from qagate.evaluators.reading import parse_json
+from qagate.evaluators.text import Key, canonical, digest, flat, one_line
 
 SCHEMA = 2
 """The format of a ledger and of its rows."""
@@ -47,6 +48,10 @@ class Sql:
         "INSERT INTO imported (key, run) VALUES (?, ?) ON CONFLICT DO NOTHING"
     )
     ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    SWAP_DOCUMENT = (
+        "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
+        "DO UPDATE SET text = excluded.text WHERE documents.text = ?"
+    )
     REPLACE_DOCUMENT = (
         "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
         "DO UPDATE SET text = excluded.text WHERE documents.text <> excluded.text"
@@ -254,6 +259,55 @@ class Signer:
         content = canonical([row.key, row.run, row.schema, row.at, row.spec, row.reply])
         secret = self._key.reveal().encode("utf-8", "surrogateescape")
         return hmac.digest(secret, content.encode("ascii"), "sha256").hex()
+
+
+# Lines: rows outside of a database.
+
+
+def read_line(line: bytes, signer: Signer) -> StoredRow:
+    """Return the row of a line that ``StoredRow.line`` wrote.
+
+    Raises ValueError, with what to do, if it does not verify.
+    """
+    return row_of(values_in(line), signer)
+
+
+def values_in(line: bytes) -> dict[str, Any]:
+    """Return the values of a line, none where it holds something else. Raises ValueError."""
+    try:
+        values = parse_json(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
+    return values if isinstance(values, dict) else {}
+
+
+def row_of(values: Mapping[str, Any], signer: Signer) -> StoredRow:
+    """Return the row of a line's values. Raises ValueError if it does not verify."""
+    if values.keys() != set(StoredRow._fields):
+        wanted = ", ".join(sorted(StoredRow._fields))
+        raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    if values["schema"] != SCHEMA:
+        schema = one_line(str(values["schema"]), 20)
+        raise ValueError(f"format {schema}, this version reads format {SCHEMA}")
+    row = StoredRow(
+        key=values["key"],
+        run=values["run"],
+        schema=values["schema"],
+        at=values["at"],
+        spec=values["spec"],
+        reply=canonical(values["reply"]),
+        checksum=values["checksum"],
+    )
+    if row.opened() is None:
+        raise ValueError(
+            "the row is not what was exported: its checksum is wrong; export it again"
+        )
+    if not signer.accepts(row):
+        raise ValueError(f"unsigned: it was not written with this {VARIABLE}")
+    return row
+
+
+# Documents.
 
 
 class StoredDocument(Document):

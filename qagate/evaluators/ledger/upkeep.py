@@ -24,8 +24,7 @@ from qagate.evaluators.ledger.rows import RowId, Sql, StoredDocument, StoredRow
 from qagate.evaluators.ledger.sqlite import is_foreign
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.output import plural, write_whole
-from qagate.evaluators.reading import parse_json
-from qagate.evaluators.text import canonical, one_line
+from qagate.evaluators.text import canonical
 
 UNKEPT_FOLDER = Path(".qa")
 """In the working folder; holds replies that a ledger did not take."""
@@ -254,17 +253,10 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
     """Return the row or the document of a line. Raises ValueError if it does not verify."""
-    try:
-        values: Any = parse_json(line.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError("not UTF-8; give a file that `ledger export` wrote") from None
-    fields = values.keys() if isinstance(values, dict) else set()
-    if fields == set(StoredDocument._fields):
+    values = rows.values_in(line)
+    if values.keys() == set(StoredDocument._fields):
         return _parse_document(values, signer)
-    if fields == set(StoredRow._fields):
-        return _parse_row(values, signer)
-    wanted = ", ".join(sorted(StoredRow._fields))
-    raise ValueError(f"not a row of a ledger; needed are {wanted}")
+    return rows.row_of(values, signer)
 
 
 def _parse_document(values: dict[str, Any], signer: rows.Signer) -> StoredDocument:
@@ -277,28 +269,6 @@ def _parse_document(values: dict[str, Any], signer: rows.Signer) -> StoredDocume
             f"{rows.VARIABLE}; export again"
         )
     return document
-
-
-def _parse_row(values: dict[str, Any], signer: rows.Signer) -> StoredRow:
-    if values["schema"] != rows.SCHEMA:
-        schema = one_line(str(values["schema"]), 20)
-        raise ValueError(f"format {schema}, this version reads format {rows.SCHEMA}")
-    row = StoredRow(
-        key=values["key"],
-        run=values["run"],
-        schema=values["schema"],
-        at=values["at"],
-        spec=values["spec"],
-        reply=canonical(values["reply"]),
-        checksum=values["checksum"],
-    )
-    if row.opened() is None:
-        raise ValueError(
-            "the row is not what was exported: its checksum is wrong; export it again"
-        )
-    if not signer.accepts(row):
-        raise ValueError(f"unsigned: it was not written with this {rows.VARIABLE}")
-    return row
 
 
 def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:

@@ -46,7 +46,7 @@ from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
 from qagate.evaluators.ledger.kept import ANY, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
-from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity, RunProcess
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
@@ -119,6 +119,10 @@ class CallSettings:
     """USD that all calls may cost."""
     spending: str = ""
     """Processes with this name that share the ledger spend ``max_cost`` together."""
+    process: RunProcess | None = None
+    """What is known of the run before its ledger is open; None for a command that is none."""
+    beside: tuple[Path, ...] = ()
+    """Files with a judge's replies of earlier reports, which are read and not written."""
     replay: bool = False
     """Send nothing: answer from the ledger."""
     fresh: str = ""
@@ -537,6 +541,11 @@ class Caller:
         self._look_at = -NEVER
         self._under_way: dict[str, asyncio.Task[tuple[KeptReply, int]]] = {}
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether nothing is sent."""
+        return self._settings.replay
+
     def open(self) -> None:
         """Look for a route before the first call."""
         if self._find_route is not None:
@@ -576,13 +585,8 @@ class Caller:
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
         is_answer = not meter.is_answered
-        identity = model.identity if is_answer else judge_identity(model.identity)
-        call = KeptCall(
-            model=model,
-            request=request,
-            key=fresh_key(request_key(identity, request), self._settings.fresh),
-            identity=identity,
-            kept=answers if is_answer else judging,
+        call = self._call(
+            model, request, answers if is_answer else judging, is_answer=is_answer
         )
         meter.waiting += 1
         try:
@@ -598,6 +602,25 @@ class Caller:
         earlier = RowId(call.key, reply.run) not in self.ledger.own
         meter.add(model, reply, sent=sent, is_answer=is_answer, earlier=earlier)
         return reply.reply
+
+    async def find_kept(
+        self, meter: Meter, model: Model, request: Request
+    ) -> KeptReply | None:
+        """Return the newest reply that is kept of a request, whoever asked for it, or None."""
+        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
+        return await self.ledger.find(call.key, call.kept)
+
+    def _call(
+        self, model: Model, request: Request, kept: Kept, *, is_answer: bool
+    ) -> KeptCall:
+        identity = model.identity if is_answer else judge_identity(model.identity)
+        return KeptCall(
+            model=model,
+            request=request,
+            key=fresh_key(request_key(identity, request), self._settings.fresh),
+            identity=identity,
+            kept=kept,
+        )
 
     async def _find_or_ask(self, meter: Meter, call: KeptCall) -> tuple[KeptReply, int]:
         """Return the reply, out of the ledger if it is there, and how many requests were sent."""

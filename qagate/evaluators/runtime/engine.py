@@ -21,7 +21,9 @@ from typing import Protocol, assert_never
 
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
+from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
 from qagate.evaluators.runtime.limits import BAD_REQUEST
 from qagate.evaluators.runtime.outcomes import (
@@ -117,7 +119,8 @@ class Engine:
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
-        self._worker = ItemWorker(caller)
+        self._canaries = Canaries(tasks, caller, 2 * concurrency)
+        self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._writer = writer
         self._concurrency = concurrency
         self._unneeded: set[str] = set()
@@ -148,7 +151,10 @@ class Engine:
             spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
             unkept=self._caller.ledger.unkept,
+            run=self._caller.run,
             left=seconds_left,
+            canaries=self._canaries.results,
+            canary_usage=self._canaries.usage,
         )
 
     def fail(self, error: Exception) -> None:
@@ -178,11 +184,13 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._turned_at = self._loop.time()
         posting = asyncio.create_task(self._keep_posting(schedule))
+        watching: asyncio.Task[None] | None = None
         is_over = threading.Event()
         heartbeat = in_thread(partial(self._keep_beating, self._loop, is_over))
         try:
             await asyncio.to_thread(load)  # on a busy machine it may take long
             self._caller.open()
+            watching = asyncio.create_task(self._watch_judges(schedule))
             workers = [self._work(schedule) for _ in range(self._worker_count())]
             await asyncio.gather(*workers)
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
@@ -190,15 +198,28 @@ class Engine:
         finally:
             is_over.set()
             heartbeat.exception()  # returns once the thread has ended
-            posting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await posting
+            for task in (posting, watching):
+                if task is not None:
+                    task.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await task
             await self._caller.close()
             for model in models:
                 await model.close()
             with contextlib.suppress(sqlite3.Error):
                 self._post()
                 self._writer.end(self.failure or "the engine has stopped")
+
+    async def _watch_judges(self, schedule: Schedule) -> None:
+        """See before a kept grade counts whether the judges are still the same."""
+        try:
+            await self._canaries.run(schedule.selected)
+        except LedgerError as error:
+            self.failure = str(error)
+            schedule.close()
+        except Exception as error:  # noqa: BLE001  # as in run
+            self.fail(error)
+            schedule.close()
 
     def _worker_count(self) -> int:
         """Return how many items are at work at once.

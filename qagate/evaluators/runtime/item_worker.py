@@ -6,13 +6,14 @@ all the same. Whatever fails is the end of that answer alone, with its reason; i
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from qagate.evaluators import core
 from qagate.evaluators.core import CallError, Outcome, StoppedError, Verdict
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.runtime.answer_ages import AnswerAge, AnswerAges
 from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.runtime.task import (
     Measurements,
@@ -26,6 +27,11 @@ T = TypeVar("T")
 
 NO_EARLIER_ANSWER = "no_earlier_answer"
 """The kind of a reading for which the earlier run had no answer."""
+
+AskModel = Callable[[Meter, AnswerAge], core.Ask]
+"""Returns what an answerer asks the model under test by."""
+AskJudge = Callable[[Meter, core.Case], core.Ask]
+"""Returns what a judge of this case asks its model by."""
 
 JUDGING_GRACE_SECONDS = 1.75
 """So long may judges go on after the run's time is used up; their calls end before."""
@@ -63,9 +69,17 @@ class ItemWorker:
        begin: its replies would be paid for and lost.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        *,
+        ask_model: AskModel | None = None,
+        ask_judge: AskJudge | None = None,
+    ) -> None:
         self.ledger_failure = ""
         self._caller = caller
+        self._ask_model = ask_model or AnswerAges(caller).asking
+        self._ask_judge = ask_judge
 
     async def outcome(self, task: Task, meter: Meter) -> Outcome:
         """Return how an item ended: answered, judged and measured, as far as that came."""
@@ -84,7 +98,7 @@ class ItemWorker:
 
     async def _answer(self, task: Task, meter: Meter) -> str | NoGrade:
         """Return the item's answer, or why there is none."""
-        ask = self._caller.metered(meter)
+        ask = self._ask_model(meter, task.age)
         try:
             answer = await task.answerer.answer(task.case, task.repeat, ask)
         except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
@@ -138,7 +152,7 @@ class ItemWorker:
         self, work: Task | ReadingTask, answer: str, meter: Meter
     ) -> Grading:
         """Return the verdict on an answer and its metrics; an answer without one has no metrics."""
-        ask = self._caller.metered(meter)
+        ask = self._asking(meter, work.case)
         with self._caller.route.item(meter):
             try:
                 judging = work.judge.judge(work.case, answer, ask)
@@ -148,6 +162,12 @@ class ItemWorker:
                 return Grading(failure=self._note_failure(error))
             measurements = await self._measure(work, answer, ask)
         return Grading(verdict=verdict, passed=passed, measurements=measurements)
+
+    def _asking(self, meter: Meter, case: core.Case) -> core.Ask:
+        """Return what a judge asks its model by."""
+        if self._ask_judge is None:
+            return self._caller.metered(meter)
+        return self._ask_judge(meter, case)
 
     async def _measure(
         self, work: Task | ReadingTask, answer: str, ask: core.Ask

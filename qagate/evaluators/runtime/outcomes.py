@@ -18,7 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from qagate.evaluators.core import Outcome, QAError
+from qagate.evaluators.core import Outcome, QAError, Usage
+from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 
 BEAT_SECONDS = 0.5
 """Between two heartbeats of an engine."""
@@ -232,8 +234,14 @@ class Status:
     """What the report should say about the ledger."""
     unkept: str = ""
     """Where replies are that the ledger did not take."""
+    run: RunIdentity = NO_RUN
+    """The run that the engine works for."""
     left: float = float("inf")
     """Seconds until the run's time is used up."""
+    canaries: tuple[CanaryResult, ...] = ()
+    """Whether the judges are still those that gave the kept grades; empty until that is known."""
+    canary_usage: Usage = field(default_factory=Usage)
+    """What it took to see that."""
 
 
 @dataclass(frozen=True, slots=True)

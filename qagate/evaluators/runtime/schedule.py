@@ -50,6 +50,10 @@ class Schedule:
     :_ended: How many tests have ended.
 
     :_takers: One future for each worker that waits in ``take``.
+
+    :_selected: The keys that may be handed out at all.
+
+    :_awaiters: One future for each caller that waits in ``selected``.
     """
 
     def __init__(
@@ -72,6 +76,8 @@ class Schedule:
         self._head_start = head_start
         self._closed = False
         self._takers: deque[asyncio.Future[None]] = deque()
+        self._selected = tuple(keys)
+        self._awaiters: list[asyncio.Future[None]] = []
 
     def allow_head_start(self, count: int) -> None:
         """Hand out up to ``count`` items before it is known which items have a test."""
@@ -82,6 +88,7 @@ class Schedule:
     def select(self, keys: Sequence[str], untested: int = 0) -> None:
         """Hand out only these items, in this order; the first ``untested`` have no test."""
         self._head_start = UNLIMITED
+        self._selected = tuple(keys)
         self._untested = untested
         self._ahead = deque(keys)
         self._untaken.intersection_update(keys)
@@ -106,21 +113,37 @@ class Schedule:
         self._wake_takers()
 
     def note_done(self, *, was_refused: bool = False) -> None:
-        """Note that an item has an outcome; ``was_refused``: its model refused its requests."""
+        """Note that an item has an outcome, and end the trial or let one more item follow.
+
+        ``was_refused`` says that a model refused the item's requests.
+        """
         if self._trial_limit == UNLIMITED:
             return
         if was_refused:
             self._trial_refusals += 1
-        if was_refused and self._trial_refusals < MAX_TRIAL_REFUSALS:
-            self._trial_limit = max(self._trial_limit, self._taken) + 1
-        else:
+        # Refusals alone do not keep a run from its other items, so many of them end the trial too.
+        is_trial_over = not was_refused or self._trial_refusals >= MAX_TRIAL_REFUSALS
+        if is_trial_over:
             self._trial_limit = UNLIMITED
+        else:
+            self._trial_limit += 1
         self._wake_takers()
 
     def close(self) -> None:
         """Hand out nothing more."""
         self._closed = True
         self._wake_takers()
+
+    async def selected(self) -> tuple[str, ...]:
+        """Return the keys of this run as soon as it is known which ones have a test.
+
+        None where the schedule is closed before.
+        """
+        while self._head_start != UNLIMITED and not self._closed:
+            known = asyncio.get_running_loop().create_future()
+            self._awaiters.append(known)
+            await known
+        return () if self._closed else self._selected
 
     async def take(self) -> str | None:
         """Return the next item's key as soon as it may start; None when no item is left."""
@@ -180,6 +203,10 @@ class Schedule:
 
     def _wake_takers(self) -> None:
         """Wake as many takers as there are items for them, or all if nothing more will come."""
+        for known in self._awaiters:
+            if not known.done():
+                known.set_result(None)
+        self._awaiters.clear()
         if self._closed or not self._untaken:
             count = len(self._takers)
         else:

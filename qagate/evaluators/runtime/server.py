@@ -535,22 +535,33 @@ class ServerState:
         return ""
 
     def _note_answer(self, started: float) -> None:
-        """Learn from a call that the server answered, be it by an error of the call's own."""
+        """Learn from a call that was answered, by a reply or by an error that is the call's own."""
         self._was_reached = True
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
         was_refusing = self._refusals > 1
         self._refusals = 0
         self._pace.note_grant(started)
-        # Only a window that was used up can have been too small.
-        if self.window < self._maximum and self.in_flight >= int(self.window) - 1:
-            step = 1.0
-            if not self._is_doubling:
-                step = max(1.0, self._maximum / WINDOW_STEPS) / self.window
-            self.window = min(float(self._maximum), self.window + step)
+        self._widen_window()
         ended_outage = self._close_circuit(started)
         if ended_outage or was_refusing:
+            # How many calls at a time such a server takes must be found out anew.
             self._is_doubling = True
+
+    def _widen_window(self) -> None:
+        """Let more calls be in flight, if the window was used up: it may have been too small.
+
+        ``in_flight`` still counts the call that ended; one place beside it may be free.
+        """
+        free_places = int(self.window) - self.in_flight
+        if self.window >= self._maximum or free_places > 1:
+            return
+        if self._is_doubling:
+            step = 1.0  # for each call in flight, so the window doubles in a round trip
+        else:
+            step_of_round_trip = max(1.0, self._maximum / WINDOW_STEPS)
+            step = step_of_round_trip / self.window
+        self.window = min(float(self._maximum), self.window + step)
 
     def _close_circuit(self, started: float) -> bool:
         """Close the circuit; return whether that ends an outage in which a probe failed.

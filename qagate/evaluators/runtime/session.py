@@ -28,6 +28,8 @@ from qagate.evaluators.core import (
     UsageError,
 )
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.beside import load_beside
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
 from qagate.evaluators.models.pricing import Pricing, cost_of, pricing_of
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime.budget import Budget
@@ -66,7 +68,18 @@ class CallSession:
         self._find_route = find_route
         self._began = time.monotonic()
 
-    def caller(self, ledger: Ledger, settings: CallSettings | None = None) -> Caller:
+    def open_ledger(self) -> Ledger:
+        """Return the ledger, with the replies of earlier reports beside it. Raises UsageError."""
+        settings = self.settings
+        beside = load_beside(settings.beside)
+        return Ledger(settings.ledger, read_only=settings.replay, beside=beside)
+
+    def caller(
+        self,
+        ledger: Ledger,
+        settings: CallSettings | None = None,
+        run: RunIdentity = NO_RUN,
+    ) -> Caller:
         """Return a caller for the models, with this ledger and the session's settings or others."""
         if settings is None:
             settings = self.settings
@@ -74,7 +87,7 @@ class CallSession:
         if self._budget is not None and settings.spending and not settings.replay:
             with suppress(LedgerError):  # the first call reports it
                 self._budget.join(ledger, settings.spending)
-        return Caller(ledger, settings, price, self._budget, self._find_route)
+        return Caller(ledger, settings, price, self._budget, self._find_route, run=run)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
         """Return what ``work`` returns, in an event loop of its own, once all is in the ledger.

@@ -14,6 +14,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import CallError, Verdict
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import MetricSpec
+from qagate.evaluators.runtime.answer_ages import ANY_AGE, AnswerAge
 from qagate.evaluators.text import mask, one_line
 
 
@@ -77,6 +78,15 @@ Passes = Callable[[core.Case, Verdict], bool]
 """Returns whether an answer to the case passes with this verdict."""
 
 
+CallsRight = Callable[[Verdict], bool]
+"""Returns whether a verdict calls an answer right."""
+
+
+def is_correct(verdict: Verdict) -> bool:
+    """Return whether a verdict calls an answer right where no rubric says otherwise."""
+    return verdict.grade == core.CORRECT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingTask:
     """A further answer that is judged with an item."""
@@ -106,3 +116,9 @@ class Task:
     """Extra metrics, computed once the answer has a verdict."""
     readings: Mapping[str, ReadingTask] = field(default_factory=dict)
     """Further answers to judge after the item's own, by the name of the reading."""
+    age: AnswerAge = ANY_AGE
+    """Which kept answers of other runs may stand for a new one."""
+    calls_right: CallsRight = is_correct
+    """Whether a verdict calls an answer right; of a labelled one ``passes`` says otherwise."""
+    is_labelled: bool = False
+    """Whether the judge is what is tested, on a recorded answer whose label is known."""

@@ -76,18 +76,21 @@ def log_capital(seen: Observations, mean: float) -> Array:
 
 
 def first_above(seen: Observations, mean: float) -> float:
-    """Return the number of units that showed that the mean is above; infinity if none did."""
+    """Return after how many units it was first shown that the true mean is above ``mean``.
+
+    That is when the capital of a bet on it reached DECISIVE. Infinity if it never did.
+    """
     if mean >= seen.bound:
         return math.inf
-    is_enough = log_capital(seen, mean) >= math.log(DECISIVE)
-    if not is_enough.any():
+    is_shown_after_unit = log_capital(seen, mean) >= math.log(DECISIVE)
+    if not is_shown_after_unit.any():
         return math.inf
-    first_place = float(is_enough.argmax())
-    return first_place + 1
+    index_of_first = float(is_shown_after_unit.argmax())
+    return index_of_first + 1
 
 
 def first_below(seen: Observations, mean: float) -> float:
-    """Return the number of units that showed that the mean is below; infinity if none did."""
+    """Return after how many units it was first shown that the mean is below; infinity if never."""
     return first_above(seen.mirrored, -mean)
 
 

@@ -110,12 +110,15 @@ def clustered_rate(
     if trials <= 0:
         return None
     rate = float((items * hits).sum()) / trials
-    size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    z = normal_quantile(tail)
-    if 0 < rate < 1:  # without variation the size is no estimate: one trial a cluster
+    residuals = hits - rate * sizes
+    independent_trials = effective_size(residuals, sizes, items, rate * (1 - rate))
+    if 0 < rate < 1:
         clusters = float(items[sizes > 0].sum())
         z = quantile(clusters, trials, tail)
-    return wilson(rate * size, size, z)
+    else:
+        # Their number was not estimated: without variation each cluster counts as one trial.
+        z = normal_quantile(tail)
+    return wilson(rate * independent_trials, independent_trials, z)
 
 
 def effective_size(

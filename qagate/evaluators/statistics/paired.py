@@ -145,10 +145,11 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
 
 
 def p_value_beyond(value: float, low: float, bound: float) -> float:
-    """Return the two-sided p-value of "the truth is above ``bound``", from an interval.
+    """Return how well an interval shows that the truth is above ``bound``: a two-sided p-value.
 
     ``low`` is the lower end of the 95 % interval of ``value``. The p-value is below 0.05 exactly if
-    ``low`` is above the bound. Altman and Bland (2011), BMJ 343:d2304, with this side's width.
+    ``low`` is above the bound. The method is that of Altman and Bland (2011), BMJ 343:d2304; but
+    the standard error comes from the width between ``low`` and ``value`` alone.
     """
     if value <= bound:
         return 1.0

@@ -19,8 +19,10 @@ from qagate.reports.run.audit_plan import load_plan
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.clean import line
+from qagate.reports.run.judge_replies import of_folders
+from qagate.reports.run.read_again import as_read_by
 from qagate.reports.run.report import Report, Role
-from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart
+from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart, folder_of
 from qagate.reports.run.transcripts import Source, of_files
 
 OUT = Path("reports", "out")
@@ -90,6 +92,10 @@ def read_earlier(
     people, to = options.adjudications, options.to
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
     anchor = read_baseline(options.anchor, reports, "anchor", people=people, to=to)
+    if baseline is not None:
+        baseline = as_read_by(baseline, reports)
+    if anchor is not None:
+        anchor = as_read_by(anchor, reports)
     return baseline, anchor
 
 
@@ -151,11 +157,6 @@ def _recorded_baseline(reports: Sequence[Report], role: Role) -> Baseline | None
     return baseline
 
 
-def folder_of(run: Path) -> Path:
-    """Return the folder of a run that is given by it or by its ``run.json``."""
-    return run if run.is_dir() else run.parent
-
-
 def transcripts_of(*runs: Path) -> Source | None:
     """Return what was sent and returned in these runs, None where no file says so."""
     return of_files(folder_of(run) / TRANSCRIPTS for run in runs)
@@ -168,7 +169,12 @@ def save(report: Report, to: Path | None, *runs: Path) -> list[str]:
     """Write the report whole into a folder, if one is given; return the lines that say so."""
     if to is None:
         return []
-    paths = write(report, to, transcripts_of(*runs))
+    paths = write(
+        report,
+        to,
+        transcripts_of(*runs),
+        judge_replies=of_folders(map(folder_of, runs)),
+    )
     return [f"report: {path}" for path in paths if path.suffix == ".html"]
 
 

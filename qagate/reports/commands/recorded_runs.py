@@ -8,13 +8,12 @@ from pathlib import Path
 from qagate.cases.config import load_gates
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural, say, visible
-from qagate.evaluators.text import hint, shown
+from qagate.evaluators.text import hint, one_line, shown
 from qagate.reports.commands.given_runs import (
     OUT,
     RUN_HELP,
     RecordedRunParser,
     check_people_decide,
-    folder_of,
     read_baseline,
     read_earlier,
     save,
@@ -25,13 +24,32 @@ from qagate.reports.render import console
 from qagate.reports.render.views import date
 from qagate.reports.render.writer import FORMATS, Files, WriteError, write_files
 from qagate.reports.run import report_folder
-from qagate.reports.run.baselines import BASELINES, check_name, find_run, promoted
+from qagate.reports.run.baselines import (
+    BASELINES,
+    Promotion,
+    check_name,
+    find_run,
+    promoted,
+    write_promotion,
+)
+from qagate.reports.run.decisions import why_no_baseline
+from qagate.reports.run.judge_replies import of_folders
+from qagate.reports.run.known_decisions import decisions_in_folders
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
-from qagate.reports.run.report_folder import RUN_FILE, keep, previous
+from qagate.reports.run.report_folder import (
+    RUN_FILE,
+    folder_of,
+    keep,
+    later_command,
+    previous,
+)
 from qagate.reports.run.run_json import load_report, load_run
 from qagate.reports.run.sent_calls import calls_of, parts, title
 from qagate.reports.verdict.rebuild import rebuilt, regated
+
+MAX_REASON_LENGTH = 200
+"""Characters of ``--anyway REASON`` that are kept: it stands in every last line."""
 
 
 def render(argv: Sequence[str]) -> int:
@@ -51,7 +69,12 @@ def render(argv: Sequence[str]) -> int:
         help=f"which files, of {','.join(FORMATS)} (default: all)",
     )
     options = parser.parse_args(argv)
-    files = Files(load_report(options.run), options.format, transcripts_of(options.run))
+    files = Files(
+        load_report(options.run),
+        options.format,
+        transcripts_of(options.run),
+        judge_replies=of_folders([folder_of(options.run)]),
+    )
     paths = write_files(files, options.to or folder_of(options.run))
     say(sys.stdout, *map(str, paths))
     return 0
@@ -136,8 +159,8 @@ def promote(argv: Sequence[str]) -> int:
         "promote",
         f"Keep what a comparison needs of a run in {BASELINES}/NAME, for --baseline=NAME and for "
         "the trend of later reports. Commit that folder.",
-        "0 kept, 3 could not be written, 4 wrong arguments, no readable run, or one that did not "
-        "pass",
+        "0 kept, 3 could not be written, 4 wrong arguments, no readable run, or one that may be "
+        "no baseline",
     )
     parser.add_argument("name", metavar="NAME", help="such as 2026-11 or gpt-4.1")
     parser.add_last_run()
@@ -145,30 +168,49 @@ def promote(argv: Sequence[str]) -> int:
     parser.add_argument("--replace", action="store_true", help=text)
     text = "all files of the report: page, tables, prompts and replies"
     parser.add_argument("--whole", action="store_true", help=text)
-    text = "also a run that did not pass"
-    parser.add_argument("--anyway", action="store_true", help=text)
+    parser.add_argument(
+        "--anyway",
+        metavar="REASON",
+        help="also a run that may be no baseline by itself; the reason stands in the last line "
+        "of every run against it",
+    )
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)
-    run, items_of_run = load_run(options.run)
-    verdict = run.get("verdict")
-    if verdict != "PASS" and not options.anyway:
-        raise UsageError(
-            f"{options.run}: its verdict is {verdict}, and a baseline is a run that passed; "
-            "say --anyway to keep it all the same"
-        )
+    report = load_report(options.run)
+    source = folder_of(options.run)
+    _check_promotable(report, options.run, options.anyway)
     if to.exists() and not options.replace:
         raise UsageError(
             f"{to}: a run of that name is there; choose another name, or say --replace"
         )
-    source = folder_of(options.run)
     try:
         keep(source, to, packed=not options.whole)
+        anyway = one_line(options.anyway or "", MAX_REASON_LENGTH)
+        write_promotion(to, Promotion(name=options.name, anyway=anyway))
     except OSError as error:
         size = sum(file.stat().st_size for file in source.glob("*"))
         raise WriteError(to, size, error) from None
-    items = plural(len(items_of_run.records), "item")
-    say(sys.stdout, f"{to}: {verdict}, {items}; --baseline={options.name}")
+    items = plural(len(report.records), "item")
+    say(sys.stdout, f"{to}: {report.verdict}, {items}; --baseline={options.name}")
     return 0
+
+
+def _check_promotable(report: Report, run: Path, anyway: str | None) -> None:
+    """Raise UsageError for a run that may be no baseline, unless a reason is given."""
+    if anyway is not None and not anyway.strip():
+        raise UsageError("--anyway: empty; say why this run may be a baseline")
+    if anyway is not None:
+        return
+    later = later_command(folder_of(run))
+    if later:
+        why = f"a later command was refused and wrote no report: {later}"
+    else:
+        why = why_no_baseline(report, decisions_in_folders(Path()))
+    if why:
+        raise UsageError(
+            f"{run}: {why}; a baseline is a run that passed: say --anyway REASON to keep it all "
+            "the same"
+        )
 
 
 def list_runs(argv: Sequence[str]) -> int:
@@ -197,10 +239,14 @@ def _list_line(name: str, run: Path) -> str:
         return f"{name:<24} cannot be read: {problem}"
     started = date(report.run.get("started"))
     items = plural(report.counts.planned, "item")
-    return (
+    line = (
         f"{name:<24} {started}  {report.verdict:<12} {items:>12}  "
         f"{report.model}  {report.judge}"
     )
+    later = later_command(run)
+    if later:
+        line += f"  (refused after it: {later})"
+    return line
 
 
 def show(argv: Sequence[str]) -> int:

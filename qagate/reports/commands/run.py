@@ -28,11 +28,11 @@ BROUGHT = (
 PLUGIN = "qagate.reports.plugin"
 
 VALUED = frozenset((
-    "--adjudications", "--anchor", "--baseline", "--batch-wait", "--calibration",
-    "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge", "--key-env",
-    "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models", "--prompt",
-    "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n", "-o",
-    "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
+    "--accept-changed", "--adjudications", "--anchor", "--baseline", "--batch-wait",
+    "--calibration", "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge",
+    "--key-env", "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models",
+    "--prompt", "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n",
+    "-o", "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
     "--deselect", "--dist", "--durations", "--durations-min", "--ignore", "--ignore-glob",
     "--import-mode", "--junit-xml", "--junitxml", "--log-cli-level", "--log-file", "--log-level",
     "--maxfail", "--numprocesses", "--override-ini", "--rootdir", "--show-capture", "--tb",
@@ -111,10 +111,10 @@ def rejudge(arguments: Sequence[str]) -> int:
     parser = RunParser(
         prog="qagate rejudge",
         usage="qagate rejudge RUN [PATH …] [options of qagate run]",
-        description="Judge all answers of an earlier run anew, by the data as they are now. No "
-        "model answers; only the judge is asked. The report can serve as a baseline. PATH names "
-        "the data sets, as for `qagate run`.",
-        epilog="exit codes are those of a run",
+        description="Read all answers of an earlier run anew, by today's judge and data. No model "
+        "answers; only the judge is asked. The report shows both readings and decides nothing: a "
+        "run reads its baseline's answers itself. PATH names the data sets, as for `qagate run`.",
+        epilog="exit codes: 0 all answers were read, 6 grades are lacking, others as of a run",
         allow_abbrev=False,
     )
     parser.add_argument(

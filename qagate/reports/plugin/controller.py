@@ -13,7 +13,6 @@ A session goes through these hooks, in this order:
 With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks hear of them.
 """
 
-import shlex
 import shutil
 import signal
 import tempfile
@@ -31,16 +30,17 @@ from qagate.cases.dataset import Plan
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.plugin import worker
-from qagate.reports.plugin.collected import check_collected
+from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.head_start import takes_all_items
+from qagate.reports.plugin.option_table import given_options
 from qagate.reports.plugin.options import RunOptions, shard_header
 from qagate.reports.plugin.progress import Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
-from qagate.reports.plugin.session_results import SessionResults, key_of
-from qagate.reports.run.clean import mask
+from qagate.reports.plugin.session_results import SessionResults
+from qagate.reports.plugin.typed_command import typed_command
 
 if TYPE_CHECKING:
     from qagate.reports.gates.decide import SessionFacts
@@ -63,8 +63,6 @@ DEFAULT_REPORT_CHARS = "fE"
 """pytest's default for ``-r``."""
 MAY_END_EARLY = ("maxfail", "stepwise", "usepdb", "trace")
 """pytest's options that may end a run before its last test."""
-LAST_BROUGHT = "ignore::pytest.PytestAssertRewriteWarning"
-"""The last word that ``qagate run`` puts before the user's own; see commands/run.py."""
 
 
 class Controller:
@@ -99,8 +97,8 @@ class Controller:
         self._packer: Packer | None = None
         self._interrupted = False
         self._is_over = False
-        self._left_out: tuple[str, ...] = ()
-        """The slices without a test, as ``-m``, a path or code took them out."""
+        self._expected: tuple[str, ...] = ()
+        """The slices that are to decide, whatever leaves their tests out."""
         self._report: Report | None = None
         self._warning = ""
         self._last_line = ""
@@ -183,9 +181,11 @@ class Controller:
         """Start on the items of these tests; nothing where that is done, or there are none."""
         if self._results.selected_keys:
             return
+        self._results.key_by_node = worker.read_keys(self.outcome_store)
         keys = self._results.planned_among(nodeids)
         self._results.selected_keys = keys
-        self._left_out = check_collected(self._config, self._plan, keys)
+        check_collected(self._config, self._plan, keys)
+        self._expected = expected_slices(self._config, self._plan)
         if not keys:
             return
         self._progress = Progress(
@@ -220,7 +220,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait, unless the order is fixed."""
         if not self._run.has_fixed_order:
-            self._run.host.move_to_front(key_of(nodeid))
+            self._run.host.move_to_front(self._results.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -233,7 +233,7 @@ class Controller:
         if report.when != "teardown":
             return
         self._run.host.count_ended_test()
-        key = key_of(report.nodeid)
+        key = self._results.key_of(report.nodeid)
         if key in self._plan.items:
             self._count_item(key)
 
@@ -279,9 +279,12 @@ class Controller:
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
         """Stop the engine, write the report and set the exit code."""
-        session.exitstatus = self._end(int(exitstatus))
+        code = self._end(int(exitstatus))
+        session.exitstatus = code
         self._forget_silent_phases()
-        return (yield)
+        result = yield
+        session.exitstatus = code  # last: no other hook may set another
+        return result
 
     def pytest_unconfigure(self) -> None:
         """Report on a run that was interrupted while its workers started."""
@@ -305,12 +308,11 @@ class Controller:
             self._results.selected_keys = self._all_planned()
         if self._results.selected_keys:
             return self._write_report(code)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED:
-            if self._plan.shard:  # an empty shard: `merge` must hear of it
-                self._run.start(())
-                return self._write_report(0)
-            if self._plan.items:
-                self._last_line = self._nothing_selected(code)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
+            self._run.start(())  # an empty shard: `merge` must hear of it
+            return self._write_report(0)
+        if code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return self._end_without_items(code)
         # A broken module is 1 in every mode, like a failure.
         is_stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
         if is_stopped and self._results.other_failures:
@@ -325,11 +327,22 @@ class Controller:
                 keys.append(item.key)
         return tuple(keys)
 
-    def _nothing_selected(self, code: int) -> str:
-        from qagate.reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
+    def _end_without_items(self, code: int) -> int:
+        """Say that no item was selected; return 6 where a verdict was asked for, else ``code``."""
+        from qagate.reports.gates import decide  # noqa: PLC0415  # only for such a run
+        from qagate.reports.render.console import whole_run  # noqa: PLC0415
 
-        command = f"{whole_run(_command_line(self._config))} --collect-only -q"
-        return f"no item selected: exit {code}; all items by name: {command}"
+        if not self._plan.items:
+            return code
+        typed = typed_command(self._config.invocation_params.args)
+        listing = f"all items by name: {whole_run(typed)} --collect-only -q"
+        if not given_options(self._config.getoption):
+            self._last_line = f"no item selected: exit {code}; {listing}"
+            return code
+        facts = decide.SessionFacts(expected=self._expected, pytest_code=code)
+        decision = decide.decide((), facts)
+        self._last_line = f"{decision.line}; {listing}"
+        return decision.code
 
     def _write_report(self, code: int) -> int:
         """Write the report and return the exit code that it decides; ``code`` is pytest's own."""
@@ -349,6 +362,8 @@ class Controller:
         self._report = report
         self._warning = warning
         self._last_line = report.decision.line
+        if not self._interrupted:
+            self._run.note_end(report.decision.code)
         return int(report.decision.code)
 
     def _session_facts(self, code: int) -> "SessionFacts":
@@ -367,7 +382,7 @@ class Controller:
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
-            left_out=self._left_out,
+            expected=self._expected,
             notes=tuple(notes),
         )
 
@@ -378,7 +393,7 @@ class Controller:
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
-            "command": _command_line(self._config),
+            "command": typed_command(self._config.invocation_params.args),
             "workers": int(workers),
         }
 
@@ -437,13 +452,3 @@ class Controller:
 def _load_writers() -> None:
     """Load what writes the report, while replies are awaited."""
     import_module("qagate.reports.plugin.finish").prepare()
-
-
-def _command_line(config: pytest.Config) -> str:
-    """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
-    words = [str(argument) for argument in config.invocation_params.args]
-    command = ["pytest", *words]
-    if words[:1] == ["-p"] and LAST_BROUGHT in words:
-        own_words = words[words.index(LAST_BROUGHT) + 1 :]
-        command = ["qagate", "run", *own_words]
-    return mask(shlex.join(command))

@@ -4,17 +4,20 @@ It is loaded, with numpy, while replies are awaited. After the last reply the us
 what stands here, so nothing of it loads anything heavy.
 """
 
+import asyncio
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from qagate.cases.dataset import Slice
-from qagate.evaluators.core import Outcome, QAError
+from qagate.evaluators.core import Outcome, QAError, parse_judges
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
+from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
@@ -25,12 +28,21 @@ from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.plugin.worker import gc_paused
 from qagate.reports.render import html, markdown
 from qagate.reports.render.writer import append_summary, write
-from qagate.reports.run import clean
-from qagate.reports.run.baseline import Baseline
+from qagate.reports.run import clean, judge_replies
+from qagate.reports.run.baseline import Baseline, load_baseline
+from qagate.reports.run.baselines import promoted
+from qagate.reports.run.decisions import answers_of, earlier_tries
+from qagate.reports.run.earlier_answers import reading_of
 from qagate.reports.run.json_data import ordered
+from qagate.reports.run.known_decisions import (
+    DECISION,
+    document_of,
+    known_here,
+)
 from qagate.reports.run.provenance import provenance
-from qagate.reports.run.record import total_cost
-from qagate.reports.run.report import WARNING, Report
+from qagate.reports.run.record import Record, total_cost
+from qagate.reports.run.report import WARNING, Decided, Report
+from qagate.reports.run.run_json import load_report
 from qagate.reports.run.transcripts import Packer, keys_of, of_ledger
 from qagate.reports.verdict.assemble import Facts, assemble
 from qagate.reports.verdict.trend import with_trend
@@ -80,17 +92,105 @@ def _make_report(
     )
     facts = _facts(run, ended, about, outcomes)
     if options.answers is not None:
-        outcomes, facts = rejudge.ended(options.answers, run.plan, outcomes, facts)
+        return _read_anew(run, results, outcomes, facts)
     records = [results.record_of(key, outcome) for key, outcome in outcomes.items()]
     baseline, anchor = run.earlier
+    facts = _with_history(run, facts, records, baseline)
     report = assemble(
         run.plan,
         records,
         facts,
-        _with_people(baseline, run),
-        _with_people(anchor, run),
+        _as_read(baseline, run, outcomes),
+        _as_read(anchor, run, outcomes),
     )
     return with_trend(report, options.here)
+
+
+def _read_anew(
+    run: EngineRun, results: SessionResults, outcomes: Outcomes, facts: Facts
+) -> Report:
+    """Return the report of ``qagate rejudge``: today's reading of a run beside its own."""
+    assert run.options.answers is not None
+    earlier = load_baseline(run.options.answers)
+    answered = rejudge.as_answered(run.plan, outcomes, earlier)
+    records = [results.record_of(key, outcome) for key, outcome in answered.items()]
+    facts = replace(
+        facts,
+        model=earlier.report.model,
+        session=replace(facts.session, gates_off=True),
+        provenance=rejudge.provenance_of(facts.provenance, earlier),
+    )
+    report = assemble(run.plan, records, facts, earlier)
+    decision = rejudge.decision_of(report, earlier)
+    return replace(report, decision=decision, decided=None)
+
+
+def _with_history(
+    run: EngineRun, facts: Facts, records: Iterable[Record], baseline: Baseline | None
+) -> Facts:
+    """Return the facts with what was decided before over the same data."""
+    options = run.options
+    known = known_here(options.here, options.report_dir, options.ledger)
+    answers = answers_of(records, facts.provenance)
+    tries: Mapping[str, tuple[str, ...]] = {}
+    needs_baseline = ""
+    if baseline is None:
+        needs_baseline = _needed_baseline(run, answers.keys(), known)
+    elif not options.monitor:
+        before = [decided for decided in known if decided.at < facts.started]
+        tries = earlier_tries(facts.model, baseline.sha256, answers, before)
+    return replace(
+        facts,
+        tries=tries,
+        needs_baseline=needs_baseline,
+        waived=(*facts.waived, *_waived(run, tries)),
+    )
+
+
+def _needed_baseline(
+    run: EngineRun, slices: Collection[str], known: Iterable[Decided]
+) -> str:
+    """Return which baseline the run should have been given; empty where none is known."""
+    for folder in reversed(promoted(run.options.here)):
+        with suppress(QAError):
+            decided = load_report(folder, items=False).decided
+            if decided is not None and not decided.answers.keys().isdisjoint(slices):
+                return (
+                    f"{folder.name} is promoted over these data; give --baseline={folder.name}, "
+                    "or --baseline=none to do without"
+                )
+    for decided in known:
+        if decided.baseline and not decided.answers.keys().isdisjoint(slices):
+            return (
+                "an earlier run over these data was compared with a baseline; give it with "
+                "--baseline=PATH, or --baseline=none to do without"
+            )
+    return ""
+
+
+def _waived(run: EngineRun, tries: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield what the user accepted or waived, and how often this model was tried before."""
+    options = run.options
+    if options.accepted.text:
+        yield options.accepted.text
+    if options.monitor:
+        yield "--monitor: no try of a release, and no baseline"
+    baseline, _ = run.earlier
+    if baseline is not None and baseline.anyway:
+        yield f"{baseline.path} was promoted anyway: {baseline.anyway}"
+    most = max(tries.values(), key=len, default=())
+    if most:
+        number = ordinal(len(most) + 1)
+        ends = ", ".join(most)
+        yield f"{number} set of answers of this model to these items: {ends}"
+
+
+def ordinal(number: int) -> str:
+    """Return a number as a place in a row, for instance ``3rd``."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number % 10, 'th')}"
 
 
 def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:
@@ -104,30 +204,89 @@ def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:
     return "interrupted" if interrupted else "stopped"
 
 
-def _with_people(earlier: Baseline | None, run: EngineRun) -> Baseline | None:
-    """Return an earlier run with people's verdicts, which hold for its answers too."""
+def _as_read(
+    earlier: Baseline | None, run: EngineRun, outcomes: Outcomes
+) -> Baseline | None:
+    """Return an earlier run with this run's reading of it, and with people's verdicts."""
     if earlier is None:
         return None
+    for answers in run.earlier_answers:
+        if answers.role == earlier.role:
+            earlier = replace(
+                earlier,
+                reading=reading_of(run.plan, earlier, answers, outcomes, _lacking(run)),
+            )
     return replace(earlier, people=run.adjudications, plan=run.audit_plan)
+
+
+def _lacking(run: EngineRun) -> dict[str, str]:
+    """Return the slices of which canaries could not be asked, each with why nothing is decided."""
+    lacking: dict[str, str] = {}
+    for canaries in run.host.status.canaries:
+        if not canaries.lacking:
+            continue
+        for slice_ in {
+            item.slice.name: item.slice for item in run.plan.items.values()
+        }.values():
+            version = slice_.rubric.version if slice_.rubric else ""
+            is_everywhere = not canaries.language
+            is_here = (slice_.language, version) == (canaries.language, canaries.rubric)
+            if slice_.kind.by_rubric and (is_everywhere or is_here):
+                lacking[slice_.name] = (
+                    f"{plural(canaries.lacking, 'kept grade')} of {canaries.judge} could not be "
+                    "asked anew, so nobody knows whether the judge is still the same; run the "
+                    "same command again"
+                )
+    return lacking
 
 
 def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
     """Write the files of the report; return why it lacks prompts and replies, or nothing."""
     options = run.options
-    has_calls = any(record.calls for record in report.records)
+    has_calls = any(record.calls for record in (*report.records, *report.labels))
     warning = ""
     with ExitStack() as stack:
         transcripts = None
-        if has_calls and not options.no_transcripts:
+        replies = None
+        if has_calls:
             try:
-                ledger = stack.enter_context(Ledger(options.ledger, read_only=True))
-                transcripts = of_ledger(ledger)
-                if packer:
-                    packer.begin(options.ledger, keys_of(report.records))
+                ledger = stack.enter_context(_ledger_of(run))
+                replies = judge_replies.of_ledger(ledger, report, _judge_models(run))
+                if not options.no_transcripts:
+                    transcripts = of_ledger(ledger)
+                    if packer:
+                        packer.begin(options.ledger, keys_of(report.records))
             except QAError as error:
                 warning = f"no prompts and replies in the report folder: {error}"
-        write(report, options.report_dir, transcripts, packer)
-    return warning
+        write(report, options.report_dir, transcripts, packer, replies)
+    return "; ".join(part for part in (warning, _keep_decision(run, report)) if part)
+
+
+def _ledger_of(run: EngineRun) -> Ledger:
+    """Return the run's ledger, to be read, with the replies of earlier reports beside it."""
+    beside = load_beside(run.judge_replies)
+    return Ledger(run.options.ledger, read_only=True, beside=beside)
+
+
+def _judge_models(run: EngineRun) -> tuple[str, ...]:
+    return parse_judges(run.options.judges).models()
+
+
+def _keep_decision(run: EngineRun, report: Report) -> str:
+    """Let later runs on the ledger know how this one ended; return why they will not, or nothing.
+
+    A replay changes no ledger, and a run that decided nothing is not known to others.
+    """
+    decided = report.decided
+    if decided is None or run.options.replay or decided.gates_off or report.shards:
+        return ""
+    try:
+        with Ledger(run.options.ledger) as ledger:
+            keeping = ledger.keep(DECISION, decided.run, document_of(decided))
+            asyncio.run(keeping)
+    except QAError as error:
+        return f"later runs on the ledger will not know of this one: {error}"
+    return ""
 
 
 # What the session knows
@@ -173,6 +332,12 @@ def _facts(
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
         labels=run.calibrator.records(run.host.arrivals.outcomes),
         label_datasets=run.calibrator.datasets,
+        canaries=status.canaries,
+        canary_usage=status.canary_usage,
+        run_id=run.identity.id,
+        started=run.identity.started,
+        monitor=options.monitor,
+        accepted=options.accepted,
     )
 
 

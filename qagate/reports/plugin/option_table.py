@@ -88,8 +88,27 @@ OPTIONS = (
         name="baseline",
         metavar="PATH",
         help=(
-            "an earlier report folder, its run.json, or a promoted run's name: paired "
-            "comparison; write it as --baseline=PATH"
+            "an earlier report folder, its run.json, or a promoted run's name: its answers "
+            "are read anew and compared item by item; none: without one, although one "
+            "was promoted; write it as --baseline=PATH"
+        ),
+    ),
+    Option(
+        name="accept-changed",
+        metavar="slices=NAMES|gates=HASH",
+        help=(
+            "let a change since the baseline not hold the verdict up: slices that this "
+            "run lacks (slices=simpleqa:be,eba:en), or gates that are gone, waived or "
+            "laxer (gates=HASH, as the verdict prints it); counts on the command line "
+            "alone, and stands in the last line; repeatable"
+        ),
+        is_repeatable=True,
+    ),
+    Option(
+        name="monitor",
+        help=(
+            "a nightly look at the baseline's own model: asked anew, compared and "
+            "gated as always, but no try of a release and never a baseline"
         ),
     ),
     Option(

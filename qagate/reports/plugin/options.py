@@ -17,6 +17,7 @@ from qagate.evaluators.ledger.place import LedgerPlace, read_place
 from qagate.evaluators.models.keys import read_key_names
 from qagate.evaluators.reading import project_settings
 from qagate.reports.doors import FEATURES
+from qagate.reports.gates.accepted import Accepted, read_accepted
 from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
@@ -34,6 +35,8 @@ DEFAULT_JUDGE = "lexical"
 DEFAULT_LEDGER = ".qa/ledger.sqlite3"
 DEFAULT_CONCURRENCY = 16
 REPORT_DIR = "reports/out"
+NO_BASELINE = "none"
+"""The value of ``--baseline`` that wants none."""
 T = TypeVar("T")
 D = TypeVar("D")
 
@@ -59,6 +62,10 @@ class RunOptions:
     """Names of environment variables with keys, by base URL."""
     baseline: Path | None
     anchor: Path | None
+    accepted: Accepted
+    """What changed since the baseline and need not hold the verdict up."""
+    monitor: bool
+    """Whether the run only looks at the baseline's own model."""
     gates_off: bool
     ledger: LedgerPlace
     fresh: str
@@ -106,6 +113,7 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
     def run(name: str) -> Path | None:
         return find_run(given[name], here) if name in given else None
 
+    no_baseline = given.get("baseline") == NO_BASELINE
     selection = _selection(given, here)
     shard = selection.shard
     max_cost = value("max-cost", read_amount, None)
@@ -128,8 +136,12 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
         key_names=read_key_names(given.get("key-env", ())),
-        baseline=run("baseline"),
+        baseline=None if no_baseline else run("baseline"),
         anchor=run("anchor"),
+        accepted=read_accepted(
+            given.get("accept-changed", ()), no_baseline=no_baseline
+        ),
+        monitor="monitor" in given,
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", DEFAULT_LEDGER), here),
         fresh=value("fresh", read_name, ""),
@@ -170,6 +182,8 @@ def _refuse_conflicts(given: Mapping[str, Any]) -> None:
         for other, why in feature.conflicts.items():
             if name in given and other in given:
                 raise UsageError(f"--{name}: {why}")
+    if "monitor" in given and given.get("baseline") in (None, NO_BASELINE):
+        raise UsageError("--monitor: compares with a baseline; give --baseline=PATH")
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
             "--batch-wait: does nothing without --batch; add it, or leave this out"
@@ -181,8 +195,8 @@ def _selection(given: Mapping[str, Any], here: Path) -> Selection:
     limit: int | None = None
     tests_per_slice: int | None = None
     if "limit" in given:
-        count, are_first = read_limit("limit", given["limit"])
-        if are_first:
+        count, are_first_ones = read_limit("limit", given["limit"])
+        if are_first_ones:  # first:N, not N items picked at random
             tests_per_slice = count
         else:
             limit = count

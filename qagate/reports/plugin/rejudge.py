@@ -1,22 +1,26 @@
-"""``--model recorded:RUN``: all answers of an earlier run, judged anew by today's golds."""
+"""``qagate rejudge RUN``: today's judge and data read the answers of an earlier run once more.
+
+No model answers. The report shows both readings: what the run said of its answers then, and what
+is said of them now. It decides nothing and is no baseline, as every run reads its baseline's
+answers itself.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from qagate.cases.dataset import Plan, PlannedItem, Selection
+from qagate.cases.dataset import Plan, Selection
 from qagate.cases.plan import make_plan
-from qagate.evaluators.core import Case, Outcome, Usage, UsageError
+from qagate.evaluators.core import Outcome, Usage, UsageError
+from qagate.evaluators.output import plural
+from qagate.reports.gates.decide import INCONCLUSIVE, OK
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.json_data import inner
-from qagate.reports.run.record import Record
-from qagate.reports.verdict.assemble import Facts
+from qagate.reports.run.partners import EarlierRecords, is_edited
+from qagate.reports.run.report import Decision, Report
 
-Name = tuple[str | int, ...]
-"""Data set, language, repeat, and the id of an item or its question and context."""
-Answers = Mapping[Name, Record]
 T = TypeVar("T")
 
 
@@ -28,23 +32,16 @@ def planned(
     earlier = load_baseline(options.answers)
     choice = _selection_of(earlier, options.choice)
     plan = make_plan(files, choice, labelled)
-    planned_slices = {item.slice.name for item in plan.items.values()}
-    recorded_slices = {
-        f"{record.dataset}:{record.language}" for record in earlier.records
-    }
-    lacking = sorted(recorded_slices - planned_slices)
-    if lacking:
-        raise UsageError(
-            f"{earlier.path} also has answers of {', '.join(lacking)}; name the paths "
-            "of all its data sets, as no part of a run may be chosen"
-        )
-    answers = _answers(earlier)
+    _check_slices(plan, earlier)
+    records = EarlierRecords.of(earlier.records)
     items = dict(plan.items)
     for key, item in plan.items.items():
+        record = records.partner(item.case, item.repeat)
         if not item.slice.kind.answered:
             continue
-        record = _old(item, answers)
-        answer = record.answer if record else None
+        answer = None
+        if record is not None and not is_edited(item.case, record):
+            answer = record.answer
         items[key] = replace(item, case=replace(item.case, recorded=answer))
     return replace(options, choice=choice), replace(plan, items=items)
 
@@ -65,68 +62,70 @@ def _whole_number(value: object, default: T) -> int | T:
     return value if isinstance(value, int) else default
 
 
-def ended(
-    run: Path, plan: Plan, outcomes: Mapping[str, Outcome], facts: Facts
-) -> tuple[dict[str, Outcome], Facts]:
-    """Return outcomes and facts with what the run says of its answers, and of items now gone."""
-    earlier = load_baseline(run)
-    before, found = _answers(earlier), dict(outcomes)
-    for key, one in outcomes.items():
-        old = _old(plan.items[key], before)
-        if old is not None and one.answer is not None:
-            taken = Usage(
-                input_tokens=old.answer_tokens_in or 0,
-                output_tokens=old.answer_tokens_out or 0,
-                seconds=old.answer_seconds or 0.0,
-                cost=old.answer_cost,
-            )
-            found[key] = replace(one, model=old.model, answering=taken)
-    present = {
-        name for item in plan.items.values() for name in _names(item.case, item.repeat)
-    }
-    removed = (
-        one for one in earlier.records if present.isdisjoint(_names(one, one.repeat))
-    )
-    note = (
-        f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
-    )
-    origin, slices = earlier.report.provenance, {}
-    for name, part in inner(facts.provenance, "slices").items():
-        slices[name] = {
-            **part,
-            "prompt": inner(origin, "slices", name).get("prompt", ""),
-        }
-    provenance = {
-        **facts.provenance,
+def _check_slices(plan: Plan, earlier: Baseline) -> None:
+    """Raise UsageError where the paths of this command lack a slice of the run."""
+    planned_slices = {item.slice.name for item in plan.items.values()}
+    lacking = sorted(set(earlier.slices) - planned_slices)
+    if lacking:
+        raise UsageError(
+            f"{earlier.path} also has answers of {', '.join(lacking)}; name the paths "
+            "of all its data sets, as no part of a run may be chosen"
+        )
+
+
+def as_answered(
+    plan: Plan, outcomes: Mapping[str, Outcome], earlier: Baseline
+) -> dict[str, Outcome]:
+    """Return the outcomes with who answered then, and what that took."""
+    records = EarlierRecords.of(earlier.records)
+    answered = dict(outcomes)
+    for key, outcome in outcomes.items():
+        item = plan.items[key]
+        record = records.partner(item.case, item.repeat)
+        is_answer = item.slice.kind.answered and outcome.answer is not None
+        if record is None or not is_answer:
+            continue
+        answering = Usage(
+            input_tokens=record.answer_tokens_in or 0,
+            output_tokens=record.answer_tokens_out or 0,
+            seconds=record.answer_seconds or 0.0,
+            cost=record.answer_cost,
+        )
+        answered[key] = replace(outcome, model=record.model, answering=answering)
+    return answered
+
+
+def provenance_of(
+    provenance: Mapping[str, object], earlier: Baseline
+) -> Mapping[str, object]:
+    """Return what a reading was made with: today's judge, and the run's model and prompts."""
+    origin = earlier.report.provenance
+    slices = {}
+    for name, part in inner(provenance, "slices").items():
+        prompt = inner(origin, "slices", name).get("prompt", "")
+        slices[name] = {**part, "prompt": prompt}
+    return {
+        **provenance,
         "model": earlier.report.model,
-        "sent": {**inner(origin, "sent"), **inner(facts.provenance, "sent")},
+        "sent": {**inner(origin, "sent"), **inner(provenance, "sent")},
         "slices": slices,
         "rejudged": earlier.sha256,
     }
-    model = earlier.report.model
-    session = replace(facts.session, notes=(*facts.session.notes, note))
-    changed = replace(facts, model=model, session=session, provenance=provenance)
-    return found, replace(changed, kept=tuple(removed))
 
 
-def _answers(earlier: Baseline) -> Answers:
-    return {
-        name: one
-        for one in reversed(earlier.records)
-        for name in _names(one, one.repeat)
-    }
-
-
-def _names(one: Record | Case, repeat: int) -> tuple[Name, Name]:
-    """Return an item by id and question: without an id of its own, a new gold changes the id."""
-    place = one.dataset, one.language, repeat
-    return (*place, one.id), (*place, one.question, one.context)
-
-
-def _old(item: PlannedItem, before: Answers) -> Record | None:
-    """Return the record of an item that was asked in the same words; None for labelled answers."""
-    identity, asked = _names(item.case, item.repeat)
-    old = before.get(identity)
-    if old is None or _names(old, old.repeat)[1] != asked:
-        old = before.get(asked)
-    return old if item.slice.kind.answered else None
+def decision_of(report: Report, earlier: Baseline) -> Decision:
+    """Return 0 where every answer was read, 6 where grades lack, and how many read otherwise."""
+    lacking = report.counts.ungraded
+    changed = 0
+    if report.comparison is not None:
+        for change in report.comparison.changes:
+            if change.flip in ("fixed", "broke", "same"):
+                changed += 1
+    answers = plural(report.counts.planned, "answer")
+    line = (
+        f"{answers} of {earlier.path} read anew: {changed:,} graded otherwise than then"
+    )
+    if lacking:
+        line = f"READ IN PART: exit {INCONCLUSIVE}; {line}; {plural(lacking, 'grade')} lacking"
+        return Decision(gates=(), code=INCONCLUSIVE, line=line)
+    return Decision(gates=(), code=OK, line=f"READ ANEW: exit {OK}; {line}")

@@ -5,20 +5,30 @@ verdicts are read, and each item becomes a task. ``open`` hands the tasks to the
 process, ``start`` says which of them have a test, and ``host`` is the engine from then on.
 """
 
-import os
-import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from qagate.cases.dataset import Plan, Shards
+from qagate.cases.dataset import Plan
+from qagate.cases.earlier import EarlierAnswers
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
-from qagate.evaluators.core import LEXICAL, parse_judges
+from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
-from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.runs import (
+    NO_RUN,
+    RunIdentity,
+    RunProcess,
+    begin_run,
+    end_run,
+    last_run,
+)
 from qagate.evaluators.models import load
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.runtime.budget import BUDGET
@@ -39,10 +49,11 @@ from qagate.evaluators.runtime.process import EngineProcess, begin
 from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
 from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.runtime.task import Task
-from qagate.evaluators.text import digest
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions
-from qagate.reports.plugin.run_models import connect_models
+from qagate.reports.plugin.run_models import RunModels, connect_models
+from qagate.reports.plugin.run_process import run_process, spending_name
+from qagate.reports.run.report_folder import JUDGE_REPLIES, folder_of
 
 if TYPE_CHECKING:
     from qagate.reports.run.baseline import Baseline
@@ -58,10 +69,6 @@ TRIAL_ITEMS = 4
 USED_UP = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
-QA_RUN = "QA_RUN"
-"""The variable that names a run of several processes: what they spend is added up."""
-CI_RUN_VARIABLES = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
-
 
 class EngineRun:
     """The engine of a run. Without ``calling`` it is only described: no key is needed."""
@@ -75,30 +82,38 @@ class EngineRun:
         """Read and connect what the run needs; ``root`` is pytest's rootdir. Raises UsageError."""
         self.options = options
         self.plan = plan
+        self._identity_without_ledger = RunIdentity(id=uuid4().hex, started=time.time())
         self.earlier = _earlier_runs(options)
         """The baseline and the anchor."""
         needs_key = calling and not options.replay
         self.connected = connect_models(options, needs_key=needs_key)
+        _check_monitor(options, self.earlier[0], self.connected)
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
+        self.earlier_answers = _earlier_answers(plan, self.earlier)
+        """What baseline and anchor answered to the plan's items, in this order."""
         self.tasks: Mapping[str, Task] = make_tasks(
             plan.items.values(),
             self.connected.model,
             self.connected.judges,
             self.adjudications,
+            self.earlier_answers,
         )
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
+        self._process = run_process(options, plan)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
-            _call_settings(options),
+            _call_settings(options, self._process),
             find_route=partial(_find_batches, options),
         )
+        self.judge_replies = self._session.settings.beside
+        """The files in which the judge's replies of earlier runs may be."""
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._is_started = False
@@ -107,6 +122,12 @@ class EngineRun:
     def has_fixed_order(self) -> bool:
         """Whether items are asked in the plan's order, and not as the tests come to them."""
         return self.stopping is not None
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What tells this run from every other, as the ledger names it."""
+        run = self.host.status.run
+        return self._identity_without_ledger if run == NO_RUN else run
 
     @property
     def spent(self) -> float:
@@ -182,6 +203,17 @@ class EngineRun:
         labelled = self.calibrator.select(keys)
         self.host.select([*labelled, *keys], len(labelled))
 
+    def note_end(self, code: int) -> None:
+        """Note in the ledger that this process of the run has ended with an exit code.
+
+        A run of which that is not noted is one that the same command goes on with.
+        """
+        run = self.host.status.run
+        if run == NO_RUN or self.options.replay:
+            return
+        with suppress(QAError), Ledger(self.options.ledger) as ledger:
+            end_run(ledger, self._process, run, time.time(), code)
+
     @property
     def is_judge_measured(self) -> bool:
         """Whether the judge is measured, or will not be."""
@@ -218,7 +250,7 @@ def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
-    """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
+    """Return the baseline and the anchor. Raises UsageError for a run that may be none."""
     if options.baseline is None and options.anchor is None:
         return None, None
     from qagate.reports.run.baseline import load_baseline  # noqa: PLC0415  # not at the start of every run
@@ -227,12 +259,67 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
     anchor = None
     if options.baseline:
         baseline = load_baseline(options.baseline)
+        _check_may_decide(options, baseline)
     if options.anchor:
         anchor = load_baseline(options.anchor, "anchor")
+        _check_may_decide(options, anchor)
     return baseline, anchor
 
 
-def _call_settings(options: RunOptions) -> CallSettings:
+def _check_may_decide(options: RunOptions, earlier: "Baseline") -> None:
+    """Raise UsageError for an earlier run that may decide nothing about this one."""
+    if options.gates_off or earlier.anyway:
+        return
+    from qagate.reports.run.decisions import why_no_baseline  # noqa: PLC0415  # as above
+    from qagate.reports.run.known_decisions import known_here  # noqa: PLC0415
+
+    known = known_here(options.here, options.report_dir, options.ledger)
+    why = why_no_baseline(earlier.report, known)
+    if why:
+        raise UsageError(
+            f"--{earlier.role}: {earlier.path}: {why}; `qagate compare` shows what changed all the "
+            "same, and `qagate promote NAME RUN --anyway REASON` makes it a baseline that says so"
+        )
+
+
+def _check_monitor(
+    options: RunOptions, baseline: "Baseline | None", connected: RunModels
+) -> None:
+    """Raise UsageError for ``--monitor`` of another model than the baseline's."""
+    if not options.monitor or baseline is None:
+        return
+    from qagate.reports.run.json_data import inner, ordered  # noqa: PLC0415  # few runs monitor
+
+    former = baseline.report.model
+    if options.model != former:
+        raise UsageError(
+            f"--monitor: looks at the baseline's own model, {former}; this run's is "
+            f"{options.model}: leave --monitor out, or give --model {former}"
+        )
+    then = inner(baseline.report.provenance, "sent", former).get("parameters")
+    now = None
+    if former in connected.models:
+        now = ordered(connected.models[former].identity).get("parameters")
+    if then != now:
+        raise UsageError(
+            f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "
+            f"{then}; leave --monitor out, or restore them in the models file"
+        )
+
+
+def _earlier_answers(
+    plan: Plan, earlier: "Sequence[Baseline | None]"
+) -> tuple[EarlierAnswers, ...]:
+    """Return what the earlier runs that there are answered to the items of a plan."""
+    runs = [baseline for baseline in earlier if baseline is not None]
+    if not runs:
+        return ()
+    from qagate.reports.run.earlier_answers import answers_to  # noqa: PLC0415  # with a baseline only
+
+    return tuple(answers_to(plan, run) for run in runs)
+
+
+def _call_settings(options: RunOptions, process: RunProcess) -> CallSettings:
     """Return how models are asked."""
     return CallSettings(
         ledger=options.ledger,
@@ -240,34 +327,19 @@ def _call_settings(options: RunOptions) -> CallSettings:
         rpm=options.rpm,
         deadline=options.deadline,
         max_cost=options.max_cost,
-        spending=_spending_name(options.choice.shard),
+        spending=spending_name(process, options.choice.shard),
+        process=process,
+        beside=_judge_replies(options),
         replay=options.replay,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
     )
 
 
-def _spending_name(shard: Shards | None) -> str:
-    """Return the name by which a run's spending adds up; empty where it stands alone.
-
-    QA_RUN names the run. Without it a shard is named by its CI run and command line, so
-    that a repeated job goes on with the money that it has left.
-    """
-    parts = [os.environ.get(QA_RUN, "")]
-    if shard and not parts[0]:
-        parts = [_ci_run(), *sys.argv]
-    if not parts[0]:
-        return ""
-    shard_numbers = [shard.of, *shard.held] if shard else None
-    return digest([*parts, shard_numbers])
-
-
-def _ci_run() -> str:
-    """Return the number of the CI run that this process belongs to; empty outside of CI."""
-    for variable in CI_RUN_VARIABLES:
-        if number := os.environ.get(variable):
-            return number
-    return ""
+def _judge_replies(options: RunOptions) -> tuple[Path, ...]:
+    """Return the files in which the judge's replies of earlier runs may be."""
+    runs = [run for run in (options.baseline, options.anchor) if run is not None]
+    return tuple(folder_of(run) / JUDGE_REPLIES for run in runs)
 
 
 def _find_batches(options: RunOptions, caller: Caller) -> CallRoute | None:
@@ -285,5 +357,27 @@ def _make_engine(
 ) -> Engine:
     """Build the engine in its own process; an open ledger cannot be pickled."""
     settings = session.settings
-    ledger = Ledger(settings.ledger, read_only=settings.replay)
-    return Engine(tasks, session.caller(ledger), writer, settings.concurrency, stopping)
+    ledger = session.open_ledger()
+    caller = session.caller(ledger, run=_begin_run(session, ledger))
+    return Engine(tasks, caller, writer, settings.concurrency, stopping)
+
+
+def _begin_run(session: CallSession, ledger: Ledger) -> RunIdentity:
+    """Return the run that this process belongs to; the last one of its name in a replay."""
+    process = session.settings.process
+    if process is None or not session.models:
+        return NO_RUN
+    with suppress(LedgerError):  # the first call reports it
+        if session.settings.replay:
+            last = last_run(ledger, process.name)
+            return NO_RUN if last is None else last.identity
+        return begin_run(ledger, process, time.time(), _open_batches(ledger))
+    return NO_RUN
+
+
+def _open_batches(ledger: Ledger) -> frozenset[str]:
+    """Return the ids of the runs of which a provider still has calls."""
+    if not ledger.documents(BATCH):
+        return frozenset()
+    open_runs = doors.load_open_runs("batches")  # brings aiohttp along
+    return open_runs(ledger)

@@ -23,8 +23,11 @@ CRASH_PHASE = "???"
 """The phase of a test that xdist reports as crashed."""
 
 
-def key_of(nodeid: str) -> str:
-    """Return an item's key: the content of a node id's last brackets; empty without brackets."""
+def key_in(nodeid: str) -> str:
+    """Return the content of a node id's last brackets; empty without brackets.
+
+    It is the item's key, unless a test is parametrised by something else as well.
+    """
     _, bracket, rest = nodeid.rpartition("[")
     return rest.removesuffix("]") if bracket else ""
 
@@ -49,10 +52,16 @@ class SessionResults:
         """The keys whose tests ran to their end."""
         self._deaths: Counter[str] = Counter()
         """How many workers died of each key's test."""
+        self.key_by_node: Mapping[str, str] = {}
+        """The keys of the tests whose node ids do not name them alone."""
+
+    def key_of(self, nodeid: str) -> str:
+        """Return the key of the item that a test is about; another text for any other test."""
+        return self.key_by_node.get(nodeid) or key_in(nodeid)
 
     def planned_among(self, nodeids: Iterable[str]) -> tuple[str, ...]:
         """Return the keys of those tests that are planned items, each once, in their order."""
-        keys = dict.fromkeys(key_of(nodeid) for nodeid in nodeids)
+        keys = dict.fromkeys(self.key_of(nodeid) for nodeid in nodeids)
         return tuple(key for key in keys if key in self._plan.items)
 
     def note(self, report: pytest.TestReport) -> None:
@@ -62,7 +71,7 @@ class SessionResults:
         has nothing to do with a grade, and counts in ``other_failures``; but not the crash of an
         item, which ``final_outcomes`` makes an error.
         """
-        key = key_of(report.nodeid)
+        key = self.key_of(report.nodeid)
         mark = getattr(report, "qa", "")
         if report.outcome == "skipped" and not mark:
             mark = "skipped"
@@ -103,7 +112,7 @@ class SessionResults:
         self, crashitem: str, report: pytest.TestReport, sched: object
     ) -> None:
         """Give a dead worker's item to another one, once; it is a ``rerun`` until then."""
-        key = key_of(crashitem)
+        key = self.key_of(crashitem)
         if key not in self._plan.items:
             return
         self._deaths[key] += 1

@@ -27,9 +27,15 @@ from qagate.reports.plugin import worker
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.lost_output import LostOutput
 from qagate.reports.plugin.option_table import given_options
-from qagate.reports.plugin.options import REPORT_DIR, RunOptions, read_options
+from qagate.reports.plugin.options import (
+    NO_BASELINE,
+    REPORT_DIR,
+    RunOptions,
+    read_options,
+)
+from qagate.reports.plugin.typed_command import typed_command
 from qagate.reports.run.baselines import BASELINES
-from qagate.reports.run.report_folder import check_apart, claim
+from qagate.reports.run.report_folder import ClaimedFolder, check_apart, claim
 
 NOWHERE = Path(os.devnull)
 """Where a rehearsal's outcomes appear: no test waits for one."""
@@ -45,18 +51,23 @@ def begin(config: pytest.Config) -> worker.WorkerInput | None:
     features = _load_features(config)
     files = discovery.dataset_files(config.args, here, config.rootpath)
     is_asked_for = bool(given_options(config.getoption))
+    claimed: ClaimedFolder | None = None
     with ExitStack() as claims:
         if (files or is_asked_for) and not config.option.collectonly:
             _check_apart_from_earlier_runs(config)
             if not _rehearsals(features):
-                claims.enter_context(claim(_report_folder(config)))
+                command = typed_command(config.invocation_params.args)
+                claimed = claims.enter_context(claim(_report_folder(config), command))
         options = read_options(config.getoption, here)
+        _check_accepted_here(config)
         _check_paths(config)
         worker_input = None
         if files:
             worker_input = _plan(config, options, files, features)
         elif is_asked_for:
             raise UsageError(_no_dataset_found(config))
+        if claimed is not None:
+            claimed.begin()
         # From here on the folder is held until the session ends.
         config.add_cleanup(claims.pop_all().close)
     return worker_input
@@ -69,6 +80,21 @@ def _check_encoding(config: pytest.Config) -> None:
         if not encodable(text):
             raise UsageError(
                 f"{shown(text)}: the name is not UTF-8; rename it or use another path"
+            )
+
+
+def _check_accepted_here(config: pytest.Config) -> None:
+    """Raise UsageError for ``--accept-changed`` from anywhere but the command line.
+
+    In a file or a variable it would accept changes that nobody has seen.
+    """
+    words = [str(word) for word in config.invocation_params.args]
+    for value in config.getoption("qa_accept_changed") or ():
+        is_typed = value in words or any(word.endswith(f"={value}") for word in words)
+        if not is_typed:
+            raise UsageError(
+                f"--accept-changed {shown(value)}: it counts on the command line alone; take it "
+                "out of addopts, PYTEST_ADDOPTS or the file that gives it"
             )
 
 
@@ -128,13 +154,13 @@ def _check_apart_from_earlier_runs(config: pytest.Config) -> None:
     here = config.invocation_params.dir
     for role in ("baseline", "anchor"):
         name = config.getoption(f"qa_{role}")
-        if name:
+        if name and name != NO_BASELINE:
             for path in (here / name, here / BASELINES / name):
                 check_apart(path, _report_folder(config), role)
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:
-    """Withdraw the verdict in the report folder of a run that pytest rejected.
+    """Mark the report in the folder of a run that pytest rejected, or withdraw it in CI.
 
     ``words`` are those of its command line; pytest has read none of them.
     """
@@ -149,7 +175,7 @@ def withdraw(words: Sequence[object], here: Path) -> None:
             if not is_option and (here / word.partition("::")[0]).exists():
                 paths.append(word)
         if discovery.dataset_files(paths or ["."], here, Path(here.anchor)):
-            with claim(here / options.report_dir):
+            with claim(here / options.report_dir, typed_command(words)):
                 raise UsageError("rejected by pytest")
 
 

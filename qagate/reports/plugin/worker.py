@@ -13,6 +13,7 @@ which runs them. ``WorkerHooks`` joins controller and workers.
 """
 
 import gc
+import os
 import pickle
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ from qagate.evaluators.runtime.outcomes import (
     OutcomeReader,
     OutcomeSource,
 )
+from qagate.reports.plugin.asserts import is_miss
+from qagate.reports.plugin.session_results import key_in
 
 if TYPE_CHECKING:
     from qagate.evaluators.runtime.process import EngineProcess
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 INPUT_KEY = "qa"
 """Where xdist's ``workerinput``, a dictionary, holds the path of the plan's file."""
 PLAN_FILE = "plan.pickle"
+KEYS_FILE = "keys.pickle"
+"""Beside the plan: the keys of tests whose node ids do not name them alone."""
 PACKED = "qa-packed"
 """The only key of a report on its way from a worker to the controller."""
 WORKERS_NICE = "10"
@@ -216,13 +221,22 @@ def _make_report(
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, NoVerdictError):
         return _failed_report(item, call, "error", error_lines(planned, outcome))
-    is_assertion = call.when == "call" and isinstance(error, AssertionError)
-    if is_assertion and outcome.state == "failed":
+    if _is_miss(item, call, outcome):
         return _failed_report(item, call, "miss", miss_lines(planned, outcome))
     report = pytest.TestReport.from_item_and_call(item, call)
     if report.skipped and outcome.state in SKIPPED_STATES:
         _mark(report, outcome.state)
     return report
+
+
+def _is_miss(item: pytest.Item, call: pytest.CallInfo[None], outcome: Outcome) -> bool:
+    """Return whether a test failed because its answer is wrong, and for nothing else."""
+    if call.excinfo is None or call.when != "call" or outcome.state != "failed":
+        return False
+    error = call.excinfo.value
+    if not isinstance(error, AssertionError) or not isinstance(item, pytest.Function):
+        return False
+    return is_miss(error, item.originalname)
 
 
 def _failed_report(
@@ -289,11 +303,39 @@ class WorkerHooks:
         if PACKED in data:
             data.update(pickle.loads(data.pop(PACKED)))
 
+    @pytest.hookimpl(
+        tryfirst=True
+    )  # before xdist tells the controller which tests there are
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Say which items the tests are about whose node ids do not name them alone."""
+        key_by_node = {}
+        for item in session.items:
+            planned = _planned_item(item)
+            if planned is not None and key_in(item.nodeid) != planned.key:
+                key_by_node[item.nodeid] = planned.key
+        if key_by_node:
+            path = self._worker_input.outcome_store.with_name(KEYS_FILE)
+            part = path.with_name(
+                f"{KEYS_FILE}.{os.getpid()}"
+            )  # each worker writes the same
+            part.write_bytes(pickle.dumps(key_by_node, pickle.HIGHEST_PROTOCOL))
+            part.replace(path)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
         """Make the items without garbage collection."""
         with gc_paused():
             return (yield)
+
+
+def read_keys(outcome_store: Path) -> Mapping[str, str]:
+    """Return the keys by node id that a process that runs tests has written; usually none."""
+    try:
+        content = outcome_store.with_name(KEYS_FILE).read_bytes()
+    except FileNotFoundError:
+        return {}
+    key_by_node: Mapping[str, str] = pickle.loads(content)
+    return key_by_node
 
 
 def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:

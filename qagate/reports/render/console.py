@@ -267,7 +267,7 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
         yield (
             f"{again} --baseline={known}"
             if known
-            else f"qagate promote v1 {home} --anyway"
+            else f"qagate promote v1 {home} --anyway REASON"
         )
     elif code == 6:
         yield from _after_doubt(report, home, again)

@@ -27,10 +27,12 @@ from qagate.reports.render import html, markdown, words
 from qagate.reports.run import clean, report_folder, run_json
 from qagate.reports.run.item_files import FILES, Voucher, lines_of
 from qagate.reports.run.json_data import dump, ordered
+from qagate.reports.run.judge_replies import JudgeReplies
 from qagate.reports.run.record import COLUMNS, Record, in_order
 from qagate.reports.run.report import GateResult, Report
 from qagate.reports.run.report_folder import (
     GATES,
+    JUDGE_REPLIES,
     LABELS,
     PAGE,
     READINGS,
@@ -47,7 +49,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "md": (SUMMARY,),
     "junit": (GATES,),
     "csv": (RESULTS,),
-    "json": (RECORDS, LABELS, READINGS, TRANSCRIPTS, RUN_FILE),
+    "json": (RECORDS, LABELS, READINGS, TRANSCRIPTS, JUDGE_REPLIES, RUN_FILE),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
@@ -67,6 +69,8 @@ class Files:
     transcripts: Source | None = None
     packer: Packer | None = None
     """Is making the file of transcripts already; None where nobody is."""
+    judge_replies: JudgeReplies | None = None
+    """The file with the judge's replies; None where no model judged."""
 
     def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
@@ -86,6 +90,8 @@ class Files:
         ):
             own = packed(self.transcripts(keys))
             yield TRANSCRIPTS, self.packer.pieces(own) if self.packer else own
+        if JUDGE_REPLIES in wanted and self.judge_replies:
+            yield JUDGE_REPLIES, self.judge_replies()
         for file, render in ((SUMMARY, markdown.render), (GATES, junit)):
             if file in wanted:
                 yield file, (render(report),)
@@ -111,13 +117,21 @@ def write(
     folder: Path,
     transcripts: Source | None = None,
     packer: Packer | None = None,
+    judge_replies: JudgeReplies | None = None,
 ) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
     Each file is complete before the first takes its place: a full disk harms none. WriteError.
     """
     return write_files(
-        Files(report, transcripts=transcripts, packer=packer), folder, whole=True
+        Files(
+            report,
+            transcripts=transcripts,
+            packer=packer,
+            judge_replies=judge_replies,
+        ),
+        folder,
+        whole=True,
     )
 
 
@@ -138,7 +152,8 @@ def write_files(
             parts[name].replace(folder / name)
         if whole:  # take away what another run left: transcripts, letters of slices not run now
             kept = {name.casefold() for name in parts}
-            calls = filter(Path.is_file, [folder / TRANSCRIPTS])
+            (folder / report_folder.MARK).unlink(missing_ok=True)
+            calls = filter(Path.is_file, [folder / TRANSCRIPTS, folder / JUDGE_REPLIES])
             for path in (*calls, *report_folder.graded_files(folder)):
                 if path.name.casefold() not in kept:
                     path.unlink()

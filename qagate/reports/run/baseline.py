@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from qagate.evaluators.adjudications import Adjudications
+from qagate.reports.run.baselines import read_promotion
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.readings import Reading
@@ -23,6 +24,8 @@ class Baseline:
     sha256: str
     """The checksum of its records."""
     role: Role = "baseline"
+    anyway: str = ""
+    """Why it is a baseline although it did not pass; empty for a run that passed."""
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of this run, or of the one that is compared with it."""
     plan: AuditPlan = field(default_factory=dict)
@@ -82,9 +85,11 @@ class Baseline:
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
     """Return the run of a report folder or its ``run.json``. Raises UsageError if altered."""
     run, items = load_run(path)
+    promotion = read_promotion(path if path.is_dir() else path.parent)
     return Baseline(
         path=str(path),
         report=checked_report(path, run, items),
         sha256=inner(run, "records")["sha256"],
         role=role,
+        anyway=promotion.anyway if promotion else "",
     )

@@ -3,12 +3,17 @@
 A command or an option that wants an earlier run takes a path or such a name.
 """
 
+import json
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.output import write_whole
+from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import shown
 
+PROMOTED = "promoted.json"
 BASELINES = Path("reports", "baselines")
 """Where promoted runs lie, from the working folder: a folder each, to be committed."""
 
@@ -35,6 +40,38 @@ def find_run(given: str, here: Path = Path()) -> Path:
 def promoted(here: Path) -> list[Path]:
     """Return the folders of the promoted runs, by name."""
     return sorted(path.parent for path in (here / BASELINES).glob("*/run.json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """How a run was promoted; it lies beside the report as ``promoted.json``."""
+
+    name: str
+    anyway: str = ""
+    """Why it may be a baseline although it did not pass; empty for one that passed."""
+
+
+def write_promotion(folder: Path, promotion: Promotion) -> None:
+    """Keep how a run was promoted. Raises OSError."""
+    content = json.dumps(
+        {"name": promotion.name, "anyway": promotion.anyway}, ensure_ascii=False
+    )
+    write_whole(folder / PROMOTED, [f"{content}\n".encode("utf-8", "replace")])
+
+
+def read_promotion(folder: Path) -> Promotion | None:
+    """Return how a run was promoted; None where it was not. Raises UsageError."""
+    path = folder / PROMOTED
+    if not path.is_file():
+        return None
+    data = parse_json(read_text(path))
+    texts = dict(data) if isinstance(data, dict) else {}
+    name, anyway = texts.get("name"), texts.get("anyway")
+    if not isinstance(name, str) or not isinstance(anyway, str):
+        raise UsageError(
+            f"{path}: not as `qagate promote` wrote it; promote the run again"
+        )
+    return Promotion(name=name, anyway=anyway)
 
 
 def check_name(name: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
@@ -238,26 +239,6 @@ class Calibration:
         if self.items < self.whole:
             return f"{self.items:,} of {text}"
         return text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CanaryResult:
-    """Kept grades of one judge in one language and rubric, asked anew to see whether it changed."""
-
-    judge: str
-    """The SPEC of the judge, or of the member of a panel."""
-    language: str
-    """Empty for the answers that pass, which are drawn over all languages."""
-    rubric: str
-    """The rubric's version; empty as ``language``."""
-    asked: int
-    """Grades that were asked anew."""
-    differ: int
-    """Those that came out otherwise; ratings on the other side of the bar."""
-    lacking: int = 0
-    """Canaries that could not be asked."""
-    void: str = ""
-    """Why the kept grades count no more; empty where they stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

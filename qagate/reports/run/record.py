@@ -106,7 +106,10 @@ class Record(ItemView):
 
     @property
     def error_kind(self) -> str:
-        """The short word for why it has no grade, after whose error it was: model's or judge's."""
+        """A short word for why it has no grade, such as ``model: timeout``; empty if it has one.
+
+        Before the colon stands whose error it was. Items that ended otherwise have the word alone.
+        """
         kind = self.error.partition(":")[0]
         if self.outcome != "error":
             return kind

@@ -230,8 +230,8 @@ class SessionStatus:
     """Why no call could be made any more."""
     left: str = ""
     """How many calls providers still have in batches."""
-    left_out: tuple[str, ...] = ()
-    """The slices that no test was run of, as ``-k``, ``--lf`` or code took them out."""
+    expected: tuple[str, ...] = ()
+    """The slices that were to decide: those under the given paths, in the given languages."""
     notes: tuple[str, ...] = ()
     """What the session itself had to say."""
 

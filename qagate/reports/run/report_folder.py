@@ -1,18 +1,22 @@
 """The folder of a report: which files are the report's, which run writes them, what was before.
 
-A verdict that lies in the folder must always be that of the last run. So a run claims the
-folder before anything can fail: it locks it, and puts "no verdict" in place of the verdict
-that is there. A report that decided (PASS or FAIL) is kept beside the folder, as
-``FOLDER.previous``, when another one takes its place.
+A run claims the folder before anything can fail: it locks it, and marks the report that is there
+with its own command. A command that is refused leaves that report with the mark, so that nobody
+takes its verdict for the later command's; in CI, where people look at nothing else, "no verdict"
+takes its place. Once a run begins, "no verdict" stands there until its own report does. A report
+that decided (PASS or FAIL) is kept beside the folder, as ``FOLDER.previous``.
 """
 
 import gzip
 import json
 import os
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,7 @@ from typing import Any
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
 from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.text import mask
 
 RUN_FILE = "run.json"
 """Written last: it vouches for the records."""
@@ -49,7 +54,15 @@ PREVIOUS = ".previous"
 """What the name of the folder ends with that keeps the last report that decided."""
 NO_VERDICT = "NO VERDICT"
 """The verdict in the folder of a run that has not ended, or was refused."""
+MARK = "later-command.json"
+"""Beside a report: a command that came after it, and wrote no report of its own."""
+CI_VARIABLE = "CI"
 _LOCK = ".lock"
+
+
+def folder_of(run: Path) -> Path:
+    """Return the folder of a run that is given by it or by its ``run.json``."""
+    return run if run.is_dir() else run.parent
 
 
 def previous(folder: Path) -> Path:
@@ -94,12 +107,26 @@ def _lies_in(run: Path, folder: Path) -> bool:
 # The claim
 
 
-@contextmanager
-def claim(folder: Path) -> Iterator[None]:
-    """Take a folder for a run: no other run writes there, and no earlier verdict stays there.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedFolder:
+    """A folder that no other run writes to."""
 
-    An earlier report that decided is kept as ``previous``; a UsageError leaves "refused" there.
-    Raises UsageError where the folder cannot be written, or another run has it.
+    path: Path
+    started: str
+    """When the claim began, as people read it."""
+
+    def begin(self) -> None:
+        """Put "no verdict" in place of the report that is there. Raises UsageError."""
+        why = f"the run that started at {self.started} has written no report"
+        _withdraw(self.path, why)
+
+
+@contextmanager
+def claim(folder: Path, command: str) -> Iterator[ClaimedFolder]:
+    """Take a folder for a run: no other run writes there, and an earlier report is marked.
+
+    An earlier report that decided is kept as ``previous`` once the run begins. Raises UsageError
+    where the folder cannot be written, or another run has it.
     """
     new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     lock_file = _open_lock(folder)
@@ -109,11 +136,15 @@ def claim(folder: Path) -> Iterator[None]:
                 f"--report-dir: another run is writing to {folder}; wait for it, or name another"
             )
         now = datetime.now(UTC).isoformat(" ", "seconds")
+        claimed = ClaimedFolder(path=folder, started=now)
         try:
-            _withdraw(folder, f"the run that started at {now} has written no report")
-            yield
+            mark(folder, command)
+            yield claimed
         except UsageError:
-            _withdraw(folder, f"the run that started at {now} was refused: exit 4")
+            _leave_marked(folder, f"the run that started at {now} was refused: exit 4")
+            raise
+        except BaseException:
+            claimed.begin()
             raise
         finally:
             with suppress(OSError):
@@ -122,6 +153,35 @@ def claim(folder: Path) -> Iterator[None]:
                     path.rmdir()  # OSError where it holds a file
     finally:
         os.close(lock_file)
+
+
+def mark(folder: Path, command: str) -> None:
+    """Mark the report in a folder: a later command has written none. Raises UsageError."""
+    if not (folder / RUN_FILE).is_file():
+        return
+    now = datetime.now(UTC).isoformat(" ", "seconds")
+    content = json.dumps({"command": command, "at": now}, ensure_ascii=False)
+    try:
+        write_whole(folder / MARK, [content.encode("utf-8", "replace")])
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def later_command(folder: Path) -> str:
+    """Return the command that came after a report and wrote none; empty without one."""
+    try:
+        data: Any = parse_json(read_text(folder / MARK))
+    except (UsageError, ValueError, RecursionError):
+        return "a command" if (folder / MARK).exists() else ""
+    command = data.get("command") if isinstance(data, dict) else None
+    return mask(str(command)) if command else "a command"
+
+
+def _leave_marked(folder: Path, why: str) -> None:
+    """Leave an earlier report with its mark; in CI let "no verdict" take its place."""
+    is_ci = os.environ.get(CI_VARIABLE, "").lower() not in ("", "0", "false")
+    if is_ci:
+        _withdraw(folder, why)
 
 
 def _open_lock(folder: Path) -> int:
@@ -148,7 +208,7 @@ def _lock(file: int) -> bool:
 
 @contextmanager
 def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
-    """Leave "refused" in place of an earlier verdict if a UsageError ends a command that writes.
+    """Mark an earlier report if a UsageError ends a command that was to write there.
 
     A folder that holds an input stays as it is.
     """
@@ -158,8 +218,9 @@ def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
         if folder is not None and not isinstance(error, InputInFolderError):
             holds_input = any(_lies_in(path, folder) for path in inputs)
             if not holds_input:
+                mark(folder, shlex.join(sys.argv))
                 why = "the last command that was to write here was refused: exit 4"
-                _withdraw(folder, why)
+                _leave_marked(folder, why)
         raise
 
 
@@ -187,6 +248,7 @@ def _withdraw(folder: Path, why: str) -> None:
     try:
         for name, text in _files_without_verdict(f"{NO_VERDICT}: {why}").items():
             write_part(folder / name, [text.encode()]).replace(folder / name)
+        (folder / MARK).unlink(missing_ok=True)
     except OSError as error:
         raise _unwritable(folder, error) from None
 

@@ -39,6 +39,8 @@ from qagate.reports.run.report_folder import NO_VERDICT, RUN_FILE
 SCHEMA_VERSION = 3
 READING_OF: Mapping[Role, str] = {"baseline": "reading", "anchor": "anchor_reading"}
 """The field of a report with its reading of an earlier run, by the role of that run."""
+DECIDED = "decided"
+"""The entry of ``run`` with the decision as later runs have to know it: it names the run."""
 WRITTEN_APART = (
     "records",
     "labels",
@@ -48,6 +50,7 @@ WRITTEN_APART = (
     "label_datasets",
     "decision",
     "slices",
+    "decided",
     "provenance",
     "run",
 )
@@ -70,6 +73,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
             datasets=(),
             label_datasets=(),
             slices=(),
+            decided=None,
             provenance={},
             run={},
         )
@@ -90,7 +94,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
         READING_OF["baseline"]: _reading_data(report.reading),
         READING_OF["anchor"]: _reading_data(report.anchor_reading),
         "provenance": ordered(report.provenance),
-        "run": ordered(report.run),
+        "run": {**ordered(report.run), DECIDED: encode(report.decided)},
     }
     return dump(data, indent=1) + "\n"
 
@@ -230,7 +234,9 @@ def report_from(run: Data, items: Items) -> Report:
     }
     data["slices"] = slices
     data["provenance"] = run["provenance"]
-    data["run"] = run["run"]
+    about_run = decode(dict[str, Any], run["run"])
+    data["decided"] = about_run.pop(DECIDED)
+    data["run"] = about_run
     data["datasets"] = []
     data["label_datasets"] = []
     data["records"] = []

@@ -58,7 +58,12 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
 
 
 def _sent_call(data: Mapping[str, Any], texts: Mapping[str, Any]) -> SentCall:
-    """Return the call of a line. Raises one of ODD_LINE."""
+    """Return the call of a line, its request with the long ``texts``. Raises one of ODD_LINE."""
+
+    def text_of(digest: str) -> str:
+        line: Mapping[str, str] = texts.get(digest, NOT_KEPT)
+        return line["content"]
+
     key = data["call"]
     reply: Reply | None = None
     if data["reply"]:
@@ -70,10 +75,9 @@ def _sent_call(data: Mapping[str, Any], texts: Mapping[str, Any]) -> SentCall:
             reply=reply,
             is_damaged=bool(data.get("damaged")),
         )
-    frame, fields = whole(
-        data["sent"], lambda digest: texts.get(digest, NOT_KEPT)["content"]
-    )
+    frame, fields = whole(data["sent"], text_of)
     request = decode(Request, fields)
+    # Counted again: it is the call's own key only if nothing of the request was changed since.
     key_of_request = fresh_key(request_key(frame["model"], request), frame["fresh"])
     return SentCall(
         key=key,

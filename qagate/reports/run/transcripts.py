@@ -70,6 +70,10 @@ def of_ledger(ledger: Ledger) -> Source:
 
 
 def _lines_of_ledger(ledger: Ledger, keys: Sequence[str]) -> Iterator[Line]:
+    """Yield the lines of these calls, each long text before the first call that names it.
+
+    What the ledger returns is JSON already and goes into the lines as it is.
+    """
     texts_so_far: set[str] = set()
     for start in range(0, len(keys), CALLS_PER_QUERY):
         keys_of_query = keys[start : start + CALLS_PER_QUERY]

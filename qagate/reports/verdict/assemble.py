@@ -14,14 +14,18 @@ from qagate.cases.dataset import (
     SliceSample,
     clusters_in,
 )
+from qagate.evaluators.core import Usage
+from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
-from qagate.reports.gates import decide
+from qagate.reports.gates import decide, notes
+from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.canary_notes import canary_notes
 from qagate.reports.judge.judging import (
     corrected_gates,
     drift_notes,
@@ -40,11 +44,13 @@ from qagate.reports.run.changes import (
     changed_requests,
 )
 from qagate.reports.run.clean import masked
+from qagate.reports.run.decisions import answers_of
 from qagate.reports.run.evidence import Calibration, Comparison
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
     WARNING,
+    Decided,
     Decision,
     GateResult,
     Report,
@@ -206,9 +212,6 @@ def paired_slices(
     return unless_own(found)
 
 
-LEFT_OUT = (
-    "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
-)
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -228,8 +231,22 @@ class Facts:
     """The labelled answers that were judged beside the plan's items."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
-    kept: tuple[Record, ...] = ()
-    """Records of a run judged anew whose items are no longer in the data."""
+    canaries: tuple[CanaryResult, ...] = ()
+    """Kept grades that the run asked anew."""
+    canary_usage: Usage = field(default_factory=Usage)
+    """What that took, which no record counts."""
+    run_id: str = ""
+    """What names the run in the ledger."""
+    started: float = 0.0
+    """When it began, in seconds since 1970."""
+    monitor: bool = False
+    accepted: Accepted = field(default_factory=Accepted)
+    tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How the earlier sets of answers of each slice ended, by its name."""
+    needs_baseline: str = ""
+    """Why a run over these data needs a baseline, and which; empty where it does not."""
+    waived: tuple[str, ...] = ()
+    """What the last line says beside what gates and session say."""
 
 
 def assemble(
@@ -240,11 +257,9 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
-    gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
+    inputs = ReportInputs.of(plan, records, facts.calibrations)
     inputs = replace(
         inputs,
-        whole=gone + Counter(inputs.whole),
         labels=facts.labels,
         label_datasets=facts.label_datasets,
     )
@@ -276,8 +291,8 @@ def account(
         records=(),
         provenance=facts.provenance,
         run=facts.run,
-        cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
-        tokens=sum(one.tokens for some in (records, inputs.outside) for one in some),
+        cost=_cost(records, inputs, facts),
+        tokens=_tokens(records, inputs, facts),
         baseline=baseline.path if baseline else "",
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
@@ -285,15 +300,18 @@ def account(
             *(f"{WARNING}{one}" for one in _causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
+            *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
         session=session.end(),
+        decided=_decided_as(facts, records, decision, baseline),
+        tries=facts.tries,
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
-        judging=found,
+        judging=replace(found, canaries=facts.canaries),
         shards=inputs.shards,
     )
     return replace(  # these are safe already
@@ -303,6 +321,41 @@ def account(
         label_datasets=inputs.label_datasets,
         reading=baseline.reading if baseline else None,
         anchor_reading=anchor.reading if anchor else None,
+    )
+
+
+def _cost(
+    records: Sequence[Record], inputs: ReportInputs, facts: Facts
+) -> float | None:
+    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    costs = [record.cost for record in records]
+    costs += [calibration.cost for calibration in inputs.outside]
+    return total_cost([*costs, facts.canary_usage.cost])
+
+
+def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
+    usage = facts.canary_usage
+    tokens = usage.input_tokens + usage.output_tokens
+    tokens += sum(record.tokens for record in records)
+    return tokens + sum(calibration.tokens for calibration in inputs.outside)
+
+
+def _decided_as(
+    facts: Facts,
+    records: Iterable[Record],
+    decision: Decision,
+    baseline: Baseline | None,
+) -> Decided:
+    """Return the decision as later runs have to know it."""
+    return Decided(
+        run=facts.run_id,
+        at=facts.started,
+        code=decision.code,
+        model=facts.model,
+        baseline=baseline.sha256 if baseline else "",
+        answers=answers_of(records, facts.provenance),
+        monitor=facts.monitor,
+        gates_off=facts.session.gates_off,
     )
 
 
@@ -344,13 +397,14 @@ def _decided(
     earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared))
-    session = _session(facts.session, run, gates, compared)
+    session = _session(facts, run, gates, compared)
     lost = (
         lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one
     )
     doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
-    if left_out := [name for name in session.left_out if name not in run.slices]:
-        doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
+    not_run = [name for name in session.expected if name not in run.slices]
+    if not_run:
+        doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
     session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
 
@@ -465,7 +519,7 @@ def _people_notes(
 
 
 def _session(
-    session: decide.SessionFacts,
+    facts: Facts,
     run: CountedRun,
     gates: Sequence[GateResult],
     compared: Sequence[Compared],
@@ -491,29 +545,42 @@ def _session(
         if any(compared)
         else []
     )
-    required = (
-        one.name for one in run.datasets if one.baseline_required and run.of(one)
-    )
     return replace(
-        session,
+        facts.session,
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
-        ungated=tuple(name for name in run.summaries if name not in decided),
+        undecided=tuple(name for name in run.summaries if name not in decided),
         unpaired=tuple(
             one.name
             for one in asked
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
-        unmet=() if compared[0] else tuple(required),
+        unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=tuple(
             lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
         ),
-        cautions=tuple(_cautions(run, any(compared))),
+        cautions=(*facts.waived, *_cautions(run, any(compared))),
         shards=run.shards,
     )
+
+
+def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:
+    """Return why a baseline is needed where there is none, and which to give."""
+    if has_baseline or facts.accepted.no_baseline:
+        return ""
+    if facts.needs_baseline:
+        return facts.needs_baseline
+    required = [
+        dataset.name
+        for dataset in run.datasets
+        if dataset.baseline_required and run.of(dataset)
+    ]
+    if not required:
+        return ""
+    return f"baseline: required in {first_of(required)}; give --baseline=PATH"
 
 
 def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
@@ -544,7 +611,7 @@ def _gate_notes(
     ]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
-    for name in session.ungated:
+    for name in session.undecided:
         what = " on verdicts" if run.slices[name].thresholds else ""
         none = f"{name}: no gate of its own{what}"
         warnings.append(f"{none}; a run passes only over slices that have one")
@@ -553,19 +620,19 @@ def _gate_notes(
         if own := run.of(dataset):
             asked = ((one, record) for one in own for record in run.records[one.name])
             clusters = clusters_in(asked)
-            warnings += decide.margin_warnings(dataset, clusters)
-            sizes |= {name: n for name, n, _ in decide.scoped_gates(dataset, clusters)}
+            warnings += notes.margin_warnings(dataset, clusters)
+            sizes |= {name: n for name, n, _ in notes.scoped_gates(dataset, clusters)}
         warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
         if left_out := ", ".join(dataset.left_out):
             warnings.append(f"gates left out by the gates file: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
-    yield from decide.small_notes(decision.gates, sizes)
-    yield from decide.ceiling_notes(decision.gates, run.slices)
+    yield from notes.small_notes(decision.gates, sizes)
+    yield from notes.ceiling_notes(decision.gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
         moved = [
             f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found
         ]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from decide.settled_notes(run.summaries.values(), decision.gates)
+    yield from notes.settled_notes(run.summaries.values(), decision.gates)
     yield from session.notes

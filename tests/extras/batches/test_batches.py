@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
@@ -19,10 +20,14 @@ from qagate.evaluators.extras.batches.waves import (
     BatchSettings,
     Wave,
     keep_wave,
+    open_runs,
     waves_in,
 )
 from qagate.evaluators.ledger import Ledger, LedgerError, PaidReply
+from qagate.evaluators.ledger.kept import ANY, NEVER, Kept
 from qagate.evaluators.ledger.place import LedgerPlace
+from qagate.evaluators.ledger.runs import RunIdentity
+from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import BatchLimits
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
@@ -72,12 +77,18 @@ class BatchRuns:
         texts: Sequence[str],
         settings: BatchSettings | None = QUICK,
         seconds: float | None = None,
+        kept: Kept = ANY,
         **spec: Any,
     ) -> Asked:
-        """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
+        """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more.
+
+        The run's id is that of ``kept``, by which it looks for replies.
+        """
         calls = CallSettings(retry=RETRY, deadline=seconds)
         with Ledger(self.place) as ledger:
-            return asyncio.run(self._run(ledger, texts, calls, settings, spec))
+            return asyncio.run(
+                self._run(ledger, texts, calls, settings, spec, kept=kept)
+            )
 
     def run_killed(
         self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]
@@ -111,6 +122,8 @@ class BatchRuns:
         settings: CallSettings,
         batch: BatchSettings | None,
         changes: dict[str, Any],
+        *,
+        kept: Kept = ANY,
     ) -> Asked:
         spec = spec_of(self.provider, self.server.loopback, **changes)
         model = connect(spec, Key(SECRET))
@@ -120,7 +133,8 @@ class BatchRuns:
                 return find_batches(caller, begins=False)
             return Batches(caller, batch)
 
-        caller = Caller(ledger, settings, lambda spec, reply: 0.01, None, find)
+        run = RunIdentity(id=kept.run, started=0.0)
+        caller = Caller(ledger, settings, lambda *_: 0.01, None, find, run=run)
         caller.open()
         caller.sender.begin()
 
@@ -128,7 +142,8 @@ class BatchRuns:
             meter = Meter(price=caller.price)
             with caller.route.item(meter):
                 try:
-                    return await caller.metered(meter)(model, asked(text))
+                    asking = caller.metered(meter, answers=kept)
+                    return await asking(model, asked(text))
                 except CallError as error:
                     return error
 
@@ -522,6 +537,53 @@ def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(
             asyncio.run(keep_wave(ledger, before))
         assert runs.run(TEXTS).texts == ANSWERS
         assert (server.sizes, server.repeats) == ([4, 8], 0)
+
+
+def runs_in(place: LedgerPlace) -> list[tuple[str, float]]:
+    """Return by which run, and when, each reply of a ledger was asked for."""
+    with closing(open_store(place, read_only=True)) as store:
+        return store.read("SELECT DISTINCT run, at FROM calls ORDER BY at")
+
+
+@pytest.mark.parametrize("settings", [QUICK, None])
+def test_a_batch_of_another_run_is_waited_for_where_its_replies_count(
+    tmp_path: Path, settings: BatchSettings | None
+) -> None:
+    """They are kept as that run's, asked when it sent the batch."""
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        runs.run(TEXTS[:4], replace(QUICK, wait=0.0), kept=Kept(run="first"))
+        (wave,) = runs.waves
+        second = Kept(run="second", since=wave.at)
+        assert runs.run(TEXTS[:4], settings, kept=second).texts == ANSWERS[:4]
+        assert (server.sizes, server.direct) == ([4], [])
+        assert runs_in(runs.place) == [("first", wave.at)]
+
+
+def test_a_batch_of_another_run_is_not_waited_for_where_its_replies_are_too_old(
+    tmp_path: Path,
+) -> None:
+    """What a run is to ask itself goes into a batch of its own."""
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        runs.run(TEXTS[:4], replace(QUICK, wait=0.0), kept=Kept(run="first"))
+        second = Kept(run="second", since=NEVER)
+        assert runs.run(TEXTS[:4], kept=second).texts == ANSWERS[:4]
+        assert server.sizes == [4, 4]
+        _, wave = runs.waves
+        assert runs_in(runs.place) == [("second", wave.at)]
+        assert runs.run(TEXTS[:4], kept=Kept(run="first", since=NEVER)).sent == 0
+
+
+def test_a_run_with_calls_at_a_provider_is_open(tmp_path: Path) -> None:
+    with batch_server() as server:
+        runs = BatchRuns(tmp_path, server, "openai")
+        runs.run(TEXTS[:4], replace(QUICK, wait=0.0), kept=Kept(run="first"))
+        with Ledger(runs.place, read_only=True) as ledger:
+            assert open_runs(ledger) == {"first"}
+        runs.run(TEXTS[:4], kept=Kept(run="first"))
+        with Ledger(runs.place, read_only=True) as ledger:
+            assert open_runs(ledger) == frozenset()
 
 
 @wires

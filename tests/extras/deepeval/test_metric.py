@@ -34,13 +34,13 @@ from qagate.evaluators.extras.deepeval.metric import (
     read_text,
 )
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
-from qagate.evaluators.judges.forecast import Call, calls_ahead
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import DEEPEVAL_METRICS, MetricSpec
 from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.forecast import Call, calls_ahead
 from qagate.evaluators.runtime.task import (
     Measurements,
     MetricRunner,

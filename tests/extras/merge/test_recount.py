@@ -308,7 +308,7 @@ def test_decoding_checks_every_field(kind: str, value: object, message: str) -> 
     ("path", "message"),
     [
         (("shards",), "'shards'"),
-        (("session", "left_out"), "no field 'left_out' - at `session`"),
+        (("session", "expected"), "no field 'expected' - at `session`"),
         (("slices", 0, "partial"), "no field 'partial' - at `slices[0]`"),
         (("gates", 0, "share"), "'share'"),
         (("datasets", 0, "slices", 0, "rules"), "'rules'"),

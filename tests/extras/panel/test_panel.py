@@ -14,7 +14,7 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel import panel
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
-from qagate.evaluators.judges.rubric_judge import RubricJudge, spared
+from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
 from qagate.evaluators.replies.labels import LONGEST
 from qagate.evaluators.runtime.item_worker import returned_names
 from qagate.reports.run.changes import names_by_providers
@@ -98,8 +98,8 @@ def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
     rating = (
         isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
     )
-    unasked = partial(spared, style="rated" if rating else "graded")
-    judge = panel.PanelJudge(judges=members, spared=unasked)
+    unasked = partial(verdict_without_call, style="rated" if rating else "graded")
+    judge = panel.PanelJudge(judges=members, verdict_without_call=unasked)
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError

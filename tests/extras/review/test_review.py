@@ -35,7 +35,7 @@ from qagate.evaluators.core import (
     Verdict,
 )
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
-from qagate.evaluators.judges.forecast import single_judges
+from qagate.evaluators.judges.members import single_judges
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.output import cell, unguarded

@@ -46,7 +46,7 @@ def capitals(project: Project, monkeypatch: Patch) -> Project:
     for language in ("en", "bg"):
         project.write(f"qa/capital/answer.{language}.yaml", PROMPT.format(language))
     project.run_in_process("--gates", "off", "-q", "qa")
-    project.out.rename(project.path / "before")
+    project.keep("before")
     return project
 
 
@@ -161,7 +161,7 @@ def settled(
     """Run two versions of a model, the second compared with the first; return its calls too."""
     judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
     project.run_in_process(*judge, "--gates", "off")
-    project.out.rename(project.path / "before")
+    project.keep("before")
     project.dataset("capital", {"en": told(2)}, JUDGED)
     before = server.count
     result = project.run_in_process(

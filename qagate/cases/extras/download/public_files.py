@@ -410,7 +410,7 @@ def _label(
         return ""
     try:
         if one.scale:
-            Scale.parse(one.scale).place(text)
+            Scale.parse(one.scale).to_judges_scale(text)
         else:
             read_grade(text)
     except ValueError as error:

@@ -117,6 +117,12 @@ def waves_in(ledger: Ledger) -> dict[str, Wave]:
     return {key: _read(text) for key, text in ledger.documents(BATCH).items()}
 
 
+def open_runs(ledger: Ledger) -> frozenset[str]:
+    """Return the ids of the runs of which a provider still has calls."""
+    waves = waves_in(ledger).values()
+    return frozenset(wave.run for wave in waves if wave.is_open)
+
+
 def _read(text: str) -> Wave:
     values = json.loads(text)
     return Wave(

@@ -14,7 +14,7 @@ UNDECIDED = "panel_undecided"
 LOWEST, HIGHEST = 1, 10
 """The ends of the scale, between which a missing rating may be anything."""
 
-Spared = Callable[[core.Case, str], core.Verdict | None]
+VerdictWithoutCall = Callable[[core.Case, str], core.Verdict | None]
 """Returns the verdict on an answer that needs no judge, else None."""
 
 
@@ -49,7 +49,8 @@ class PanelJudge:
 
     judges: tuple[core.Judge, ...]
     """All of them grade, or all of them rate."""
-    spared: Spared | None = None
+    verdict_without_call: VerdictWithoutCall | None = None
+    """Returns the verdict on an answer that needs no judge, None for any other."""
 
     @property
     def spec(self) -> str:
@@ -67,8 +68,10 @@ class PanelJudge:
         Raises JudgeError, which carries the votes, for a tie or if a missing vote could decide;
         StoppedError if that vote is missing because the run makes no further calls.
         """
-        if self.spared and (verdict := self.spared(case, answer)):
-            return verdict
+        if self.verdict_without_call is not None:
+            verdict = self.verdict_without_call(case, answer)
+            if verdict is not None:
+                return verdict
         results = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, results))
         missing = len([vote for vote in votes if vote.error])

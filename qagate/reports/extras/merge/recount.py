@@ -10,7 +10,7 @@ from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import COLUMNS, Record
-from qagate.reports.run.report import Report, SliceSummary
+from qagate.reports.run.report import Decided, Report, SliceSummary
 from qagate.reports.verdict.assemble import Facts, ReportInputs, account
 
 
@@ -71,8 +71,8 @@ def _facts(reports: Sequence[Report]) -> Facts:
             interrupted=any(end.interrupted for end in ends),
             cause=next((end.cause for end in ends if end.cause), ""),
             left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
-            left_out=tuple(
-                dict.fromkeys(name for end in ends for name in end.left_out)
+            expected=tuple(
+                dict.fromkeys(name for end in ends for name in end.expected)
             ),
             pytest_code=odd[0] if odd else worst,
             notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
@@ -82,7 +82,34 @@ def _facts(reports: Sequence[Report]) -> Facts:
         },
         run={"shards": [report.run for report in reports]},
         complete=all(report.complete for report in reports),
+        run_id=_first_decided(reports).run,
+        started=_first_decided(reports).at,
+        monitor=_first_decided(reports).monitor,
+        tries=_tries(reports),
+        canaries=tuple(
+            dict.fromkeys(
+                canaries for report in reports for canaries in report.judging.canaries
+            )
+        ),
     )
+
+
+def _first_decided(reports: Sequence[Report]) -> Decided:
+    """Return what the first part says of its run; all parts are of one."""
+    for report in reports:
+        if report.decided is not None:
+            return report.decided
+    return Decided(run="", at=0.0, code=0, model=reports[0].model)
+
+
+def _tries(reports: Iterable[Report]) -> dict[str, tuple[str, ...]]:
+    """Return the most tries that a part knows of each slice."""
+    tries: dict[str, tuple[str, ...]] = {}
+    for report in reports:
+        for name, ends in report.tries.items():
+            if len(ends) >= len(tries.get(name, ())):
+                tries[name] = ends
+    return tries
 
 
 def _together(parts: Iterable[Sequence[Record]]) -> tuple[Record, ...]:

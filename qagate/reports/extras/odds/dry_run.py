@@ -15,20 +15,22 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome, Reply
-from qagate.evaluators.judges import forecast as costs
-from qagate.evaluators.judges.forecast import Forecast, Kept
 from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.ledger.sqlite import exists
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
+from qagate.evaluators.runtime import forecast as costs
 from qagate.evaluators.runtime.budget import VERDICT_TOKENS
+from qagate.evaluators.runtime.forecast import Forecast, Kept
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
-from qagate.reports.gates.decide import Clusters, SessionFacts
+from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.gates.notes import Clusters
 from qagate.reports.judge.judging import calibrations_in
 from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature
@@ -100,6 +102,7 @@ class RunPreview:
         self._tasks = run.tasks
         self._specs = run.connected.specs
         self._calibrator = run.calibrator
+        self._judge_replies = run.judge_replies
         self._baseline, self._anchor = run.earlier
         self._is_paired = any(run.earlier)
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
@@ -175,9 +178,18 @@ class RunPreview:
 
     def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
         """Return the result of ``work``, which is given a function that finds kept replies."""
-        if not self._specs or not exists(self._options.ledger):
+        if not self._specs:
             return asyncio.run(work(lambda key: None))
-        with Ledger(self._options.ledger, read_only=True) as ledger:
+        beside = load_beside(self._judge_replies)
+        if not exists(self._options.ledger):
+
+            def find_beside(key: str) -> Reply | None:
+                row = beside.newest(fresh_key(key, self._options.fresh))
+                return None if row is None else row.opened()
+
+            return asyncio.run(work(find_beside))
+        place = self._options.ledger
+        with Ledger(place, read_only=True, beside=beside) as ledger:
             if not ledger.store.near:
                 return self._with_far_ledger(ledger, work)
 

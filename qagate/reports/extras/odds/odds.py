@@ -22,7 +22,7 @@ from qagate.evaluators.statistics.betting import expected_units
 from qagate.evaluators.statistics.metrics import DROP, YOUDEN
 from qagate.evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from qagate.evaluators.text import first_of
-from qagate.reports.gates.decide import Clusters, scoped_gates
+from qagate.reports.gates.notes import Clusters, scoped_gates
 from qagate.reports.judge.judging import JudgeScale, expected_scale
 from qagate.reports.metrics.summary import gold_of
 from qagate.reports.run.baseline import Baseline

@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -28,6 +29,7 @@ from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.place import PostgresUrl
 from qagate.evaluators.ledger.reply_store import Ledger
+from qagate.evaluators.ledger.runs import CI_RUN_VARIABLES, QA_RUN
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
@@ -36,8 +38,8 @@ from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
 from qagate.reports.plugin.option_values import read_whole
 from qagate.reports.plugin.options import RunOptions, read_words, shard_header
-from qagate.reports.plugin.run import QA_RUN
 from qagate.reports.plugin.run_models import connect_models
+from qagate.reports.plugin.run_process import SPENDING
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
@@ -116,8 +118,10 @@ def main(argv: Sequence[str]) -> int:
     to_merge = [f"--to={given.report_dir}"]
     for role, run in (("baseline", given.baseline), ("anchor", given.anchor)):
         if run:
-            check_apart(find_run(run, here), here / given.report_dir, role)
+            earlier = find_run(run, here)
+            check_apart(earlier, here / given.report_dir, role)
             to_merge.append(f"--{role}={run}")
+            words.append(f"--{role}={_carried(earlier, here, role)}")
     options, _ = read_words(
         [*words, f"--ledger={given.ledger}", "--shard=1/100000"], here
     )
@@ -133,7 +137,11 @@ def main(argv: Sequence[str]) -> int:
     )
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:
+    command = mask(shlex.join(["qagate", "run", *argv]))
+    with (
+        claim(here / given.report_dir, command) as claimed,
+        TemporaryDirectory(prefix="qa-ray-") as folder,
+    ):
         ray = _join(
             given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder
         )
@@ -145,6 +153,7 @@ def main(argv: Sequence[str]) -> int:
                 raise UsageError(
                     f"--on ray: {machines} machines need a --ledger postgresql://…"
                 )
+            claimed.begin()
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
             for n in range(1, of + 1):
                 say(
@@ -198,12 +207,26 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     names = {
         name for spec in specs for name in (spec.api_key_env, *spec.headers.values())
     }
-    names |= {*LEDGER, *more, *options.key_names.values()}
+    names |= {*LEDGER, QA_RUN, *CI_RUN_VARIABLES, *more, *options.key_names.values()}
     found = {name: value for name in names if (value := read_variable(name).reveal())}
     return {
-        QA_RUN: secrets.token_hex(8),
+        SPENDING: secrets.token_hex(8),
         **found,
     }  # so that a repeated task goes on with its money
+
+
+def _carried(run: Path, here: Path, role: str) -> Path:
+    """Return where a run lies in what each shard carries along: it reads the run's answers.
+
+    Raises UsageError for a run outside of the working folder, which is not carried.
+    """
+    path, folder = run.resolve(), here.resolve()
+    if not path.is_relative_to(folder):
+        raise UsageError(
+            f"--{role}: {run} lies outside of {here}, and shards carry only this folder; "
+            "promote the run, or start above it"
+        )
+    return path.relative_to(folder)
 
 
 def _luggage(here: Path) -> bytes:

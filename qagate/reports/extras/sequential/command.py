@@ -35,6 +35,7 @@ from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.baselines import find_run
 from qagate.reports.run.record import in_order
 from qagate.reports.run.report import REVIEW, Report
+from qagate.reports.run.report_folder import folder_of
 from qagate.reports.run.run_json import load_report
 from qagate.reports.verdict.assemble import count_run, paired_slices
 from qagate.reports.verdict.rebuild import inputs_of, rebuilt
@@ -126,7 +127,7 @@ def _ask(options: argparse.Namespace) -> int:
         runs.transcripts_of(run),
     )
     paths = human.issue_picks(
-        options.to or runs.folder_of(run), picks, sources, criteria, name
+        options.to or folder_of(run), picks, sources, criteria, name
     )
     count = plural(len(picks), "answer")
     lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
@@ -244,7 +245,7 @@ def _take_ratings(
 def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     run, file = options.paths[0], options.adjudications or Path(ADJUDICATIONS_FILE)
-    report, folder = load_report(run), options.to or runs.folder_of(run)
+    report, folder = load_report(run), options.to or folder_of(run)
     baseline = runs.read_baseline(options.baseline, [report])
     anchor = runs.read_baseline(options.anchor, [report], "anchor")
     if not (earlier := [one for one in (baseline, anchor) if one]):

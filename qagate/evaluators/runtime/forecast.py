@@ -5,11 +5,12 @@ notes the requests without one. So it cannot differ from the run.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
+from qagate.evaluators.judges.members import single_judges
 from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
@@ -156,15 +157,6 @@ async def _measured(
         if ahead and missing > 0:
             return [*calls, *[ahead[-1]] * missing]
     return calls
-
-
-def single_judges(judge: core.Judge) -> Iterator[core.Judge]:
-    """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    if not isinstance(judge, core.CombinedJudge):
-        yield judge
-        return
-    for member in judge.asks:
-        yield from single_judges(member)
 
 
 Prefixes = set[tuple[str, core.Message, str]]
