@@ -7,12 +7,20 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from qagate.cases import thresholds
-from qagate.cases.dataset import DATASET_FILE, Dataset, Sampling, Slice, Threshold
+from qagate.cases.dataset import (
+    DATASET_FILE,
+    MAX_AGE_SECONDS,
+    Dataset,
+    Sampling,
+    Slice,
+    Threshold,
+)
 from qagate.cases.labels import LabelReading, Scale
 from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.durations import seconds_of
 from qagate.evaluators.kinds import KINDS, Kind
 from qagate.evaluators.metric_specs import CHECK_PREFIX, DEEPEVAL_METRICS, GEVAL_PREFIX
 from qagate.evaluators.reading import Map, Settings, load_settings
@@ -64,6 +72,7 @@ DATASET_KEYS = (
     "labels",
     "attacks",
     "order",
+    "max_age",
     thresholds.CHECKS_KEY,
     "baseline",
     *SHARED_KEYS,
@@ -268,6 +277,7 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),
             offline_floor=_floors(settings_of["offline_floor"], "offline_floor"),
@@ -286,6 +296,18 @@ class _DatasetFile:
             message = f"want a language code such as 'en', got {shown(rubric_language)}"
             raise settings.problem("rubric_language", message)
         return rubric_language
+
+
+def _max_age(top: Settings) -> float:
+    """Return how old kept answers may be, in seconds. Raises UsageError."""
+    text = top.text("max_age")
+    if not text:
+        return MAX_AGE_SECONDS
+    seconds = seconds_of(text)
+    if seconds is None:
+        message = f"want a time such as 3d, 12h or 0, got {shown(text)}"
+        raise top.problem("max_age", message)
+    return seconds
 
 
 def _floors(settings: Settings, key: str) -> dict[str, float]:

@@ -39,6 +39,9 @@ AUDIT_SHARE = 0.25
 """The probability that people look at a pair, unless a gate says otherwise."""
 MAX_SHARDS = 100_000
 
+MAX_AGE_SECONDS = 3 * 86_400.0
+"""Kept answers are that old at most unless a data set says otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
@@ -205,6 +208,8 @@ class Slice:
     """The one data set whose judge its labels measure; empty for all that judge alike."""
     order: str = ""
     """What stands for another order of the items, where gates are decided one by one."""
+    max_age_seconds: float = MAX_AGE_SECONDS
+    """How old a kept answer of a model may be, before the run began, to stand for a new one."""
 
     @property
     def name(self) -> str:

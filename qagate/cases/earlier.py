@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Case
 
+BASELINE = "baseline"
+ANCHOR = "anchor"
+"""What an earlier run is for."""
+
 NOW = ""
 """After a role it names a reading: the earlier answer by today's golds, words and checks."""
 THEN = ":then"
@@ -37,7 +41,7 @@ class EarlierAnswers:
     """The answers of one earlier run to the items of a plan."""
 
     role: str
-    """What the run is for: ``baseline`` or ``anchor``."""
+    """BASELINE or ANCHOR."""
     model: str
     """The SPEC of the model that answered."""
     by_key: Mapping[str, EarlierAnswer] = field(default_factory=dict)

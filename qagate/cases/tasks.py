@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from qagate.cases.dataset import PlannedItem, Slice
-from qagate.cases.earlier import NOW, NOW_THEN, THEN, EarlierAnswers
+from qagate.cases.earlier import BASELINE, NOW, NOW_THEN, THEN, EarlierAnswers
 from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
@@ -25,6 +25,7 @@ from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import unfinished
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
+from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
 
 
@@ -191,11 +192,22 @@ class _SliceTasks:
             passes=self._passes,
             metric_runners=self._runners,
             readings=readings,
+            age=self._age(earlier),
             calls_right=partial(
                 _calls_right, passing=self._slice.passing, bar=self._slice.pass_bar
             ),
             is_labelled=not self._slice.kind.answered,
         )
+
+    def _age(self, earlier: Sequence[EarlierAnswers]) -> AnswerAge:
+        """Return which kept answers count.
+
+        The baseline's own model is asked anew: its kept answers may be those of the baseline.
+        """
+        for answers in earlier:
+            if answers.role == BASELINE and answers.model == self._answerer.spec:
+                return THIS_RUN
+        return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 
     def _readings(
         self, item: PlannedItem, earlier: EarlierAnswers

@@ -49,6 +49,15 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     assert (en.prompt, en.thresholds, en.pass_bar) == (None, (), 6)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("", 3 * 86_400), ("max_age: 12h\n", 12 * 3_600), ("max_age: 0\n", 0)],
+)
+def test_how_old_kept_answers_may_be(folder: Path, text: str, seconds: float) -> None:
+    """Three days, unless the data set says otherwise; 0 lets none count."""
+    assert declared(folder, GRADED + text).slices["en"].max_age_seconds == seconds
+
+
 def test_gates_for_every_language(folder: Path) -> None:
     """What the data set says once holds in each language; a language's own gate replaces its like.
     Metrics with bars of their own join them. A language that is not listed still has no gate."""

@@ -19,6 +19,7 @@ from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import ReadingTask
 from tests.support.judging import judges
 from tests.support.made_records import make_slice
@@ -230,3 +231,31 @@ def test_the_answers_of_each_earlier_run_are_read_under_its_own_name() -> None:
     readings = readings_of(planned, then(planned.case), anchor)
     answers = {name: reading.answer for name, reading in readings.items()}
     assert answers == {"baseline": "старо", "anchor": "по-старо"}
+
+
+# How old an answer may be
+
+
+def age_of(planned: PlannedItem, *earlier: EarlierAnswers) -> AnswerAge:
+    return make_tasks([planned], MODEL, ASKING, None, earlier)["k"].age
+
+
+def test_kept_answers_of_a_model_may_be_three_days_old() -> None:
+    assert age_of(item("graded")).seconds == 3 * 86_400
+
+
+def test_a_data_set_may_say_how_old() -> None:
+    planned = item("graded")
+    slice_ = replace(planned.slice, max_age_seconds=3600.0)
+    assert age_of(replace(planned, slice=slice_)).seconds == 3600
+
+
+def test_of_the_baselines_model_this_runs_answers_alone_count() -> None:
+    planned = item("graded")
+    assert age_of(planned, replace(then(planned.case), model=MODEL.spec)) == THIS_RUN
+
+
+def test_the_anchors_model_is_held_to_an_age_only() -> None:
+    planned = item("graded")
+    anchor = replace(then(planned.case), model=MODEL.spec, role="anchor")
+    assert age_of(planned, anchor) != THIS_RUN

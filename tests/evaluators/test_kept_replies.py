@@ -138,6 +138,7 @@ KEPT = st.builds(
     Kept,
     run=st.sampled_from(["", *RUNS, "d"]),
     since=st.sampled_from([0.0, 1.0, 2.0, 3.0, 5.0, 6.0, NEVER]),
+    without=st.sampled_from(["", *RUNS]),
 )
 
 

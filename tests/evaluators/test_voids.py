@@ -1,9 +1,11 @@
 """Grades that a judge gave before it changed count no more, in no later run."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from qagate.command import main
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.voids import JudgedPart, void, voided_since
@@ -44,6 +46,18 @@ def test_a_void_of_a_judge_is_one_of_each_language(place: LedgerPlace) -> None:
 def test_an_earlier_void_takes_nothing_back(place: LedgerPlace) -> None:
     make_void(place, (POLISH, 5.0), (POLISH, 3.0))
     assert since_of(place, POLISH) == 5.0
+
+
+def test_an_import_loses_no_void(tmp_path: Path) -> None:
+    """Of two ledgers the later void counts, whichever was imported into the other."""
+    places = [tmp_path / "early", tmp_path / "late"]
+    for place, since in zip(places, (3.0, 5.0), strict=True):
+        make_void(place, (POLISH, since))
+    for from_, to in (places, places[::-1]):
+        file = tmp_path / "out.jsonl"
+        assert main(["ledger", "export", str(file), "--ledger", str(from_)]) == 0
+        assert main(["ledger", "import", str(file), "--ledger", str(to)]) == 0
+        assert since_of(to, POLISH) == 5.0
 
 
 @pytest.mark.parametrize(

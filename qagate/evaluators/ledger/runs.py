@@ -91,7 +91,7 @@ class KnownRun:
     started: float
     """In seconds since 1970."""
     ended: float | None = None
-    """When its latest process ended."""
+    """When the latest process ended that decided."""
     code: int | None = None
     """The exit code of that process."""
     decided: frozenset[RunPart] = frozenset()
@@ -145,10 +145,9 @@ def with_end(
     run: KnownRun, parts: Iterable[RunPart], now: float, code: int
 ) -> KnownRun:
     """Return a run of which a process with these parts has ended with this exit code."""
-    decided = run.decided
-    if code in DECIDED:
-        decided = decided.union(parts)
-    return replace(run, ended=now, code=code, decided=decided)
+    if code not in DECIDED:
+        return run
+    return replace(run, ended=now, code=code, decided=run.decided.union(parts))
 
 
 # In the ledger.
@@ -214,7 +213,7 @@ def end_run(
         if last is None or last.id != run.id:
             return
         ended = with_end(last, process.parts, now, code)
-        if ledger.swap(Document(RUN, key, _text(ended)), before):
+        if ended == last or ledger.swap(Document(RUN, key, _text(ended)), before):
             return
 
 

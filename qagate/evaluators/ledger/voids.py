@@ -3,6 +3,8 @@
 A run that finds a judge to have changed makes all grades void that were kept before, or those
 in one language and rubric. The ledger remembers that, so that no later run takes an old grade
 for one of this judge, however little it asks of the judge itself.
+
+Each void is a document of its own and is never replaced, so ``ledger import`` loses none.
 """
 
 import json
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 from qagate.evaluators.kept_requests import judge_identity
 from qagate.evaluators.ledger.reply_store import Ledger
-from qagate.evaluators.text import digest
+from qagate.evaluators.text import canonical, digest
 
 VOID = "void"
 """The kind of a document that says since when grades count."""
@@ -28,14 +30,9 @@ class JudgedPart:
     """Both are empty for all grades of the judge."""
 
     @property
-    def key(self) -> str:
-        """The key of its document."""
-        return digest([dict(judge_identity(self.judge)), self.language, self.rubric])
-
-    @property
-    def whole(self) -> "JudgedPart":
-        """All grades of the judge."""
-        return JudgedPart(judge=self.judge)
+    def judge_key(self) -> str:
+        """The hash of the judge's identity, in which a port of this machine does not count."""
+        return digest(dict(judge_identity(self.judge)))
 
 
 def voided_since(ledger: Ledger, part: JudgedPart) -> float:
@@ -43,11 +40,17 @@ def voided_since(ledger: Ledger, part: JudgedPart) -> float:
 
     Raises LedgerError.
     """
-    texts = ledger.documents(VOID, {part.key, part.whole.key})
-    return max((float(json.loads(text)) for text in texts.values()), default=0.0)
+    latest = 0.0
+    for text in ledger.documents(VOID).values():
+        judge_key, language, rubric, since = json.loads(text)
+        if judge_key != part.judge_key:
+            continue
+        if (language, rubric) in (("", ""), (part.language, part.rubric)):
+            latest = max(latest, since)
+    return latest
 
 
 async def void(ledger: Ledger, part: JudgedPart, since: float) -> None:
     """Let no grade count that was kept before ``since``. Raises LedgerError."""
-    if since > voided_since(ledger, part):
-        await ledger.keep(VOID, part.key, json.dumps(since))
+    text = canonical([part.judge_key, part.language, part.rubric, since])
+    await ledger.keep(VOID, digest(text), text)

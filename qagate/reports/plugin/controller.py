@@ -362,8 +362,7 @@ class Controller:
         self._report = report
         self._warning = warning
         self._last_line = report.decision.line
-        if not self._interrupted:
-            self._run.note_end(report.decision.code)
+        self._run.note_end(report.decision.code)
         return int(report.decision.code)
 
     def _session_facts(self, code: int) -> "SessionFacts":

@@ -4,15 +4,15 @@ Each reader takes the option's name, for the error, and its text. All raise Usag
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 from qagate.cases.dataset import SliceFiles
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.durations import seconds_of
 from qagate.evaluators.text import shown
 
 OFF = "off"
-SECONDS_PER_UNIT: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def read_whole(name: str, text: str, low: int = 1) -> int:
@@ -48,10 +48,11 @@ def read_name(name: str, text: str) -> str:
 
 def read_seconds(name: str, text: str) -> float:
     """Return a time such as ``2h`` or ``90s`` in seconds."""
-    pattern = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)"
-    match = _read(name, text.strip(), pattern, "a time such as 2h, 30m, 90s or 0")
-    number, unit = match.groups()
-    return float(number) * SECONDS_PER_UNIT[unit]
+    seconds = seconds_of(text)
+    if seconds is None:
+        needed = "a time such as 2h, 30m, 90s or 0"
+        raise UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
+    return seconds
 
 
 def read_limit(name: str, text: str) -> tuple[int, bool]:

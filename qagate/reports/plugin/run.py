@@ -22,6 +22,7 @@ from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.runs import (
+    DECIDED,
     NO_RUN,
     RunIdentity,
     RunProcess,
@@ -204,12 +205,12 @@ class EngineRun:
         self.host.select([*labelled, *keys], len(labelled))
 
     def note_end(self, code: int) -> None:
-        """Note in the ledger that this process of the run has ended with an exit code.
+        """Note in the ledger that this process has decided, if ``code`` says so.
 
-        A run of which that is not noted is one that the same command goes on with.
+        Until that is noted, the same command goes on with the run.
         """
         run = self.host.status.run
-        if run == NO_RUN or self.options.replay:
+        if code not in DECIDED or run == NO_RUN or self.options.replay:
             return
         with suppress(QAError), Ledger(self.options.ledger) as ledger:
             end_run(ledger, self._process, run, time.time(), code)

@@ -30,7 +30,7 @@ def test_a_new_data_set_runs_as_it_is(
     assert project.run_in_process("folk").ret == 6
     assert [slice_["counts"]["error"] for slice_ in project.report()["slices"]] == [0]
     settings = (project.path / "folk" / "dataset.yaml").read_text(encoding="utf-8")
-    assert ("drop: {max: 0.05}" in settings) is not kind.startswith("judged")
+    assert ("drop: {max: 0.20}" in settings) is not kind.startswith("judged")
 
 
 @pytest.mark.parametrize("language", list(NEW["languages"]))

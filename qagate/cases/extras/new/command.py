@@ -60,6 +60,8 @@ class KindTexts:
     """The ending of the data file."""
     rows: str
     gate: str
+    rise: str
+    """What may not become more beside a baseline; empty for nothing."""
     slots: str
     """What the answer prompt shows of a row; empty if no model answers."""
     extra: str
@@ -132,8 +134,20 @@ def main(argv: Sequence[str]) -> int:
     ignored = _ignore_in_git(options.to)
     if ignored:
         say(sys.stdout, ignored)
+    if kind.rubric and kind.slots:
+        say(sys.stdout, _judge_advice(options.kind, options.lang))
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
     return DONE
+
+
+def _judge_advice(kind: str, language: str) -> str:
+    """Return what it takes before a judge decides over the new rows."""
+    labels = f"labels_{language.lower().replace('-', '_')}"
+    labels_kind = "judged-ratings" if kind == "rated" else "judged"
+    return (
+        "rules decide nothing here: let a model judge (--judge SPEC), and label answers to "
+        f"measure it: qagate new {labels} --kind {labels_kind} --lang {language}"
+    )
 
 
 def _read_options(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:
@@ -171,6 +185,8 @@ def _read_options(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:
 def _declaration(files: FileTexts, kind: KindTexts, language: str) -> str:
     """Return the text of ``dataset.yaml`` with the line of its one language."""
     text = f"{kind.settings}gates:\n  {kind.gate}\n"
+    if kind.rise:
+        text += f"  rise: {{{kind.rise}}}\n"
     if kind.slots:
         text += files.changes
     return f"{text}languages:\n  {language}\n"
