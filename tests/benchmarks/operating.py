@@ -30,7 +30,7 @@ from qagate.cases.config import load_gates, with_gates
 from qagate.cases.dataset import Dataset, Selection, Slice
 from qagate.cases.plan import make_plan
 from qagate.cases.tasks import make_tasks
-from qagate.evaluators.runtime.forecast import known_outcome
+from qagate.evaluators.runtime.forecast import NOTHING_KEPT, known_outcome
 from qagate.reports.extras.odds.odds import Simulation, margin_of, seen_by_judge
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.run.baseline import Baseline
@@ -140,7 +140,7 @@ def bundled() -> Run:
 
     async def records() -> tuple[Record, ...]:
         found = [
-            (key, await known_outcome(task, lambda _: None))
+            (key, await known_outcome(task, NOTHING_KEPT))
             for key, task in tasks.items()
         ]
         return tuple(make_record(plan.items[key], outcome) for key, outcome in found)

@@ -27,7 +27,12 @@ from qagate.cases.tasks import make_tasks
 from qagate.evaluators.core import RECORDED
 from qagate.evaluators.models.pricing import pricing_of
 from qagate.evaluators.output import markdown_table
-from qagate.evaluators.runtime.forecast import Forecast, calls_ahead, make_forecast
+from qagate.evaluators.runtime.forecast import (
+    NOTHING_KEPT,
+    Forecast,
+    calls_ahead,
+    make_forecast,
+)
 from qagate.evaluators.statistics.paired import power
 from qagate.reports.extras.sequential.early_stopping import MIN_IN_HAND
 from qagate.reports.plugin.options import read_options
@@ -110,7 +115,7 @@ def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
     calls = [
         call
         for task in tasks.values()
-        for call in asyncio.run(calls_ahead(task, lambda key: None))
+        for call in asyncio.run(calls_ahead(task, NOTHING_KEPT))
     ]
     return make_forecast(calls, connected.specs, prices, set())
 

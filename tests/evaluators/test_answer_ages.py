@@ -1,5 +1,6 @@
 """Which kept answers stand for new ones; counted at the model."""
 
+import asyncio
 import time
 from collections.abc import Set
 from dataclasses import dataclass, replace
@@ -7,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from qagate.evaluators.core import Outcome, Reply
-from qagate.evaluators.ledger import KeptReply
+from qagate.evaluators.core import Outcome, Reply, Request
+from qagate.evaluators.ledger import KeptReply, Ledger
 from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.runtime.answer_ages import (
     ANY_AGE,
     THIS_RUN,
     AnswerAge,
+    AnswerAges,
     Decision,
     kept_answer,
 )
-from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter
 from tests.support.engine_bench import Bench, prompted
-from tests.support.scripted import Scripted
+from tests.support.scripted import Scripted, ask_for
 
 DAY = 86_400.0
 STARTED = 1_000 * DAY
@@ -191,3 +193,30 @@ def test_where_the_call_that_tells_fails_another_one_tells(tmp_path: Path) -> No
     assert world.run("new", days_later=4) == 2
     states = [outcome.state for outcome in world.outcomes.values()]
     assert (states.count("error"), states.count("passed")) == (1, 19)
+
+
+@pytest.mark.parametrize(("age", "requests"), [(THREE_DAYS, 1), (THIS_RUN, 2)])
+def test_runs_at_once_share_an_answer_where_it_is_young_enough(
+    tmp_path: Path, age: AnswerAge, requests: int
+) -> None:
+    """One of them asks, the other waits for it; each asks itself where only that counts."""
+
+    class Slow(Scripted):
+        async def complete(self, request: Request) -> Reply:
+            await asyncio.sleep(0.1)
+            return await super().complete(request)
+
+    model = Slow(lambda _: Reply(text="so"))
+
+    async def both(first: Ledger, second: Ledger) -> None:
+        asking = []
+        for ledger, run in ((first, "a"), (second, "b")):
+            identity = RunIdentity(id=run, started=time.time())
+            caller = Caller(ledger, CallSettings(), lambda *_: 0.0, run=identity)
+            meter = Meter(price=lambda *_: 0.0)
+            asking.append(AnswerAges(caller).asking(meter, age)(model, ask_for("q")))
+        await asyncio.gather(*asking)
+
+    with Ledger(tmp_path / "l") as first, Ledger(tmp_path / "l") as second:
+        asyncio.run(both(first, second))
+    assert len(model.requests) == requests

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from qagate.cases.tasks import RecordedAnswer
@@ -12,9 +14,10 @@ from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.judges.rubric_judge import RubricJudge
+from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
 from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.runtime.budget import Budget
-from qagate.evaluators.runtime.caller import CallSettings
+from qagate.evaluators.runtime.caller import CallRoute, CallSettings, KeptCall, Meter
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.task import ReadingTask, Task
@@ -391,3 +394,82 @@ def test_a_run_that_ends_before_its_tests_are_known_lets_no_judge_wait(
 
     asyncio.run(scenario())
     assert bench.posted.outcomes["new"].kind == "stopped"
+
+
+Row = partial[PaidReply]
+"""Lacks nothing but the reply."""
+
+
+class Waves(CallRoute):
+    """Batches in small: calls are parked until every item waits, and then go together."""
+
+    takes_all = True
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.waves: list[list[str]] = []
+        """The SPECs of the models that were asked, by wave."""
+        self._ledger = ledger
+        self._meters: dict[int, Meter] = {}
+        self._parked: list[tuple[KeptCall, Row, asyncio.Future[KeptReply]]] = []
+        self._sending: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def item(self, meter: Meter) -> Iterator[None]:
+        self._meters[id(meter)] = meter
+        try:
+            yield
+        finally:
+            del self._meters[id(meter)]
+
+    async def reply(
+        self, call: KeptCall, row: Row, *, urgent: bool
+    ) -> KeptReply | None:
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[KeptReply] = loop.create_future()
+        self._parked.append((call, row, answered))
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send())
+        return await answered
+
+    async def _send(self) -> None:
+        while self._parked:
+            await asyncio.sleep(0.2)
+            if not all(meter.waiting for meter in self._meters.values()):
+                continue
+            wave = self._parked
+            self._parked = []
+            self.waves.append([call.model.spec for call, _, _ in wave])
+            for call, row, answered in wave:
+                reply = await call.model.complete(call.request)
+                answered.set_result(await self._ledger.put(row(reply=reply)))
+
+
+def test_in_batches_canaries_go_with_the_answers(tmp_path: Path) -> None:
+    """A wave may take a day: a wave for canaries alone would cost one more."""
+    world = World(tmp_path, items=20)
+    world.run("first")
+    *old, new = world.tasks("second")
+    model = Scripted(lambda request: Reply(text="right new late 0"))
+    asked = replace(new, answerer=Asking(model))
+    bench = Bench(tmp_path, [*old, asked], run=RunIdentity(id="second", started=0.0))
+    route = Waves(bench.ledger)
+    bench.engine._caller.route = route
+    bench.run(window=1000)
+    first, second = route.waves
+    assert first.count("openai:scripted") == 1
+    assert first.count("openai:judge0") == 2 * (20 + 15) + 30
+    assert second == ["openai:judge0"]
+
+
+def test_in_batches_earlier_answers_are_read_in_the_wave_of_the_new_ones(
+    tmp_path: Path,
+) -> None:
+    """Where no grade is kept: both sides of a pair are judged together."""
+    world = World(tmp_path, items=1, languages=("bg",), sides=("wrong",))
+    old, _ = world.tasks("first")
+    model = Scripted(lambda request: Reply(text="right new late 0"))
+    bench = Bench(tmp_path, [replace(old, answerer=Asking(model))])
+    route = Waves(bench.ledger)
+    bench.engine._caller.route = route
+    bench.run()
+    assert route.waves == [["openai:scripted"], ["openai:judge0"] * 2]

@@ -233,3 +233,23 @@ def test_a_baseline_that_is_not_read_decides_nothing(
     monkeypatch.chdir(shop.project.path)
     assert main(["gate", "run", "--baseline=v2", "--to", "again"]) == 6
     assert "--baseline=v2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [(), ("--ledger=other.sqlite3",)], ids=["", "ci"])
+def test_a_dry_run_foretells_the_calls(shop: Shop, words: tuple[str, ...]) -> None:
+    """Canaries and old answers stand apart, and all are in the total."""
+    given = [*specs(shop.server.url, "new"), "--baseline=v1", *words, "qa/capital"]
+    lines = shop.project.run_in_process(*given, "--dry-run").outlines
+    _, (answers, grades) = shop.run("new", "--baseline=v1", *words)
+    assert any(line.startswith("canaries") and "90 calls" in line for line in lines)
+    (total,) = (line for line in lines if line.startswith("calls: "))
+    assert total.startswith(f"calls: {answers + grades:,} to make")
+
+
+def test_a_dry_run_says_why_old_answers_are_judged_anew(shop: Shop) -> None:
+    write_labels(shop.project, rubric="2")
+    given = [*specs(shop.server.url, "new"), "--baseline=v1", "qa/capital"]
+    result = shop.project.run_in_process(*given, "--dry-run")
+    result.stdout.fnmatch_lines(
+        [f"*{ITEMS} answers of v1 are judged anew: the rubric changed*"]
+    )

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from qagate.evaluators.core import Case, Limits, Message, Model, Reply, Request
+from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.rubric import Prompt, Protocol, Rubric
+from qagate.evaluators.runtime.forecast import KeptReplies
 
 PROMPT = Prompt(
     name="answer", language="bg", system="", user="{question}", version="answer.bg@1"
@@ -66,6 +68,18 @@ def make_rubric(protocol: Protocol = "tool", **fields: Any) -> Rubric:
 async def complete(model: Model, request: Request) -> Reply:
     """Ask the model itself: the ``ask`` of a judge that is tested without a run."""
     return await model.complete(request)
+
+
+def kept_in(replies: Mapping[str, Reply]) -> KeptReplies:
+    """Return kept replies by their keys, of a run long ago."""
+
+    def find(key: str) -> KeptReply | None:
+        reply = replies.get(key)
+        if reply is None:
+            return None
+        return KeptReply(reply=reply, at=1.0, run="earlier")
+
+    return KeptReplies(find=find)
 
 
 def ask_for(text: str) -> Request:

@@ -261,15 +261,23 @@ class Ledger(AbstractContextManager["Ledger"]):
         kept_reply = self.look_up(key, kept)
         return None if kept_reply is None else kept_reply.reply
 
-    def replies(self, keys: Sequence[str], kept: Kept = ANY) -> dict[str, Reply]:
-        """Return the replies that ``get`` would, by key."""
+    def kept_replies(
+        self, keys: Sequence[str], kept: Kept = ANY
+    ) -> dict[str, KeptReply]:
+        """Return what ``look_up`` would of each key, by key; one query takes all."""
         all_wanted = [_Wanted(key, kept) for key in keys]
         replies = {}
         for wanted, found in zip(all_wanted, self._look_up(all_wanted), strict=True):
             kept_reply = self._accept_reply(wanted, found)
             if kept_reply is not None:
-                replies[wanted.key] = kept_reply.reply
+                replies[wanted.key] = kept_reply
         return replies
+
+    def replies(self, keys: Sequence[str], kept: Kept = ANY) -> dict[str, Reply]:
+        """Return the replies of ``kept_replies`` alone."""
+        return {
+            key: found.reply for key, found in self.kept_replies(keys, kept).items()
+        }
 
     def reply_texts(self, keys: Sequence[str], kept: Kept = ANY) -> dict[str, str]:
         """Return what ``replies`` does, each reply as its JSON."""

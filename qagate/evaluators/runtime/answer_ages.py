@@ -19,7 +19,7 @@ from typing import Literal
 from qagate.evaluators import core
 from qagate.evaluators.core import Model, Reply, Request
 from qagate.evaluators.ledger import KeptReply
-from qagate.evaluators.ledger.kept import ANY, NEVER, Kept
+from qagate.evaluators.ledger.kept import Kept
 from qagate.evaluators.ledger.runs import RunIdentity
 from qagate.evaluators.models.versions import version_of
 from qagate.evaluators.runtime.caller import Caller, Meter
@@ -108,10 +108,10 @@ class AnswerAges:
             async with _while_waiting(meter, now.finding_out):
                 decision = self._decide(kept, age, model, now)
                 if decision == "find out":
-                    return await self._answer(meter, model, request, now)
-        if decision == "use":
-            return await self._caller.metered(meter, answers=ANY)(model, request)
-        return await self._answer(meter, model, request, now)
+                    return await self._answer(meter, age, model, request)
+        if kept is not None and decision == "use":
+            return self._caller.use_kept(meter, model, request, kept)
+        return await self._answer(meter, age, model, request)
 
     def _decide(
         self, kept: KeptReply | None, age: AnswerAge, model: Model, now: _ModelNow
@@ -121,11 +121,16 @@ class AnswerAges:
         return kept_answer(kept, age, self._caller.run, _name_of(model), now.named)
 
     async def _answer(
-        self, meter: Meter, model: Model, request: Request, now: _ModelNow
+        self, meter: Meter, age: AnswerAge, model: Model, request: Request
     ) -> Reply:
-        """Return this run's own answer, and remember which version gave it."""
-        own = Kept(run=self._caller.run.id, since=NEVER)
-        reply = await self._caller.metered(meter, answers=own)(model, request)
+        """Return a new answer, and remember which version gave it.
+
+        A run at the same time may have asked for it meanwhile: it counts while it is young.
+        """
+        run = self._caller.run
+        young = Kept(run=run.id, since=run.started - age.seconds)
+        reply = await self._caller.metered(meter, answers=young)(model, request)
+        now = self._model_now(model)
         version = version_of(reply.model, _name_of(model))
         if version not in now.named:
             now.named.add(version)

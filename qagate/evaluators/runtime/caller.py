@@ -598,10 +598,17 @@ class Caller:
             raise
         finally:
             meter.waiting -= 1
-        meter.note(call.key, model, request)
-        earlier = RowId(call.key, reply.run) not in self.ledger.own
-        meter.add(model, reply, sent=sent, is_answer=is_answer, earlier=earlier)
+        self._count(meter, call, reply, sent=sent)
         return reply.reply
+
+    def _count(
+        self, meter: Meter, call: KeptCall, reply: KeptReply, *, sent: int
+    ) -> None:
+        """Count a reply, for which ``sent`` requests were made, for the item that asked."""
+        meter.note(call.key, call.model, call.request)
+        earlier = RowId(call.key, reply.run) not in self.ledger.own
+        is_answer = not meter.is_answered
+        meter.add(call.model, reply, sent=sent, is_answer=is_answer, earlier=earlier)
 
     async def find_kept(
         self, meter: Meter, model: Model, request: Request
@@ -609,6 +616,14 @@ class Caller:
         """Return the newest reply that is kept of a request, whoever asked for it, or None."""
         call = self._call(model, request, ANY, is_answer=not meter.is_answered)
         return await self.ledger.find(call.key, call.kept)
+
+    def use_kept(
+        self, meter: Meter, model: Model, request: Request, kept: KeptReply
+    ) -> Reply:
+        """Return a reply that ``find_kept`` has found, and count it for the item that asked."""
+        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
+        self._count(meter, call, kept, sent=0)
+        return kept.reply
 
     def _call(
         self, model: Model, request: Request, kept: Kept, *, is_answer: bool

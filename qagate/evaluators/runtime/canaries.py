@@ -23,6 +23,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Self
 
@@ -191,16 +192,24 @@ class Canaries:
 
         Judges go on as soon as it has ended, however it did. Raises LedgerError.
         """
-        try:
-            if any(judged_places(self._tasks.values())):
-                keys = await selection()
-                selected = [self._tasks[key] for key in keys if key in self._tasks]
-                self.results = await self._results(selected)
-        finally:
-            self._are_over.set()
+        # Until the canaries are chosen a batch is held back, so that they go with the first one.
+        with ExitStack() as held_back:
+            try:
+                if any(judged_places(self._tasks.values())):
+                    held_back.enter_context(self._caller.route.item(self._meter()))
+                    keys = await selection()
+                    selected = [self._tasks[key] for key in keys if key in self._tasks]
+                    self.results = await self._results(selected, held_back)
+            finally:
+                self._are_over.set()
 
-    async def _results(self, selected: Sequence[Task]) -> tuple[CanaryResult, ...]:
-        """Return what the canaries show: this run's, or where it asks nothing the latest ones."""
+    async def _results(
+        self, selected: Sequence[Task], held_back: ExitStack
+    ) -> tuple[CanaryResult, ...]:
+        """Return what the canaries show: this run's, or where it asks nothing the latest ones.
+
+        Closes what is ``held_back`` once the canaries are at work.
+        """
         known = self._known_results()
         grades = await self._kept_grades(set(judged_places(selected)))
         canaries = [
@@ -216,7 +225,7 @@ class Canaries:
                 latest[place] for place in _places_of(canaries) if place in latest
             )
         began = time.time()
-        new = _counted(await self._ask_anew(canaries))
+        new = _counted(await self._ask_anew(canaries, held_back))
         results = judged_by([*known.values(), *new.values()])
         if self._caller.run.id and not self._caller.is_replay:
             await self._keep(results, canaries, began)
@@ -237,9 +246,9 @@ class Canaries:
     async def _kept_grades(self, places: Collection[JudgePlace]) -> list[KeptGrade]:
         """Return the kept grades in these places that would count, each once."""
         wanted = []
-        for graded in _graded_answers(self._tasks.values()):
+        for graded in graded_answers(self._tasks.values()):
             for member in judging_models(graded.judge):
-                if _place(graded.case, member) in places:
+                if judge_place(graded.case, member) in places:
                     wanted.append((graded, member))
         grades: dict[tuple[str, str], KeptGrade] = {}
         for start in range(0, len(wanted), LOOK_UPS_AT_ONCE):
@@ -257,7 +266,7 @@ class Canaries:
         self, graded: GradedAnswer, member: RubricJudge
     ) -> KeptGrade | None:
         """Return the grade that an earlier run kept of an answer, or None."""
-        place = _place(graded.case, member)
+        place = judge_place(graded.case, member)
         kept = Kept(
             since=self._counts_since(place, member.model), without=self._caller.run.id
         )
@@ -274,7 +283,7 @@ class Canaries:
             member=member,
             key=meter.calls[0],
             label=verdict.label,
-            side=_side(verdict, graded),
+            side=side_of(verdict, graded.calls_right),
             version=_version(member, meter),
         )
 
@@ -290,38 +299,46 @@ class Canaries:
             await asyncio.sleep(0)
         return True
 
-    async def _ask_anew(self, canaries: Sequence[KeptGrade]) -> list[NewGrade]:
+    async def _ask_anew(
+        self, canaries: Sequence[KeptGrade], held_back: ExitStack
+    ) -> list[NewGrade]:
         """Return the new grades of canaries; in a batch all are asked at the same time."""
-        at_once = self._at_once
-        if self._caller.route.takes_all:
-            at_once = max(1, len(canaries))
-        turns = asyncio.Semaphore(at_once)
+        route = self._caller.route
+        turns = asyncio.Semaphore(len(canaries) if route.takes_all else self._at_once)
 
-        async def in_turn(canary: KeptGrade) -> NewGrade:
-            async with turns:
-                return await self._new_grade(canary)
+        async def in_turn(
+            canary: KeptGrade, meter: Meter, at_work: ExitStack
+        ) -> NewGrade:
+            with at_work:
+                async with turns:
+                    return await self._new_grade(canary, meter)
 
-        return list(await asyncio.gather(*map(in_turn, canaries)))
+        asking = []
+        for canary in canaries:
+            meter = self._meter()
+            at_work = ExitStack()
+            at_work.enter_context(route.item(meter))
+            asking.append(in_turn(canary, meter, at_work))
+        held_back.close()
+        return list(await asyncio.gather(*asking))
 
-    async def _new_grade(self, canary: KeptGrade) -> NewGrade:
+    async def _new_grade(self, canary: KeptGrade, meter: Meter) -> NewGrade:
         """Ask a kept grade anew, past all replies but those of this run."""
-        meter = self._meter()
         past_others = Kept(run=self._caller.run.id, since=NEVER)
         ask = self._caller.metered(meter, judging=past_others)
         graded = canary.graded
         verdict: core.Verdict | None = None
-        with self._caller.route.item(meter):
-            judging = canary.member.judge(graded.case, graded.answer, ask)
-            try:
-                verdict = await self._caller.sender.before_the_end(
-                    judging, JUDGING_GRACE_SECONDS
-                )
-            except CallError:
-                return NewGrade(kept=canary, is_lacking=True)
-            except JudgeError:
-                pass  # what was a grade is none: it differs
-            finally:
-                self.usage += meter.usage
+        judging = canary.member.judge(graded.case, graded.answer, ask)
+        try:
+            verdict = await self._caller.sender.before_the_end(
+                judging, JUDGING_GRACE_SECONDS
+            )
+        except CallError:
+            return NewGrade(kept=canary, is_lacking=True)
+        except JudgeError:
+            pass  # what was a grade is none: it differs
+        finally:
+            self.usage += meter.usage
         version = _version(canary.member, meter)
         change = ""
         if version != canary.version:
@@ -395,7 +412,7 @@ def _places_of(canaries: Iterable[KeptGrade]) -> list[JudgePlace]:
     return list(dict.fromkeys(canary.result_place for canary in canaries))
 
 
-def _graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
+def graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
     """Yield the answers of earlier runs and the labelled ones: all that may be graded already."""
     for task in tasks:
         for rank, role in enumerate(EARLIER_ROLES):
@@ -422,10 +439,11 @@ def judged_places(tasks: Iterable[Task]) -> Iterator[JudgePlace]:
     """Yield where models judge these tasks."""
     for task in tasks:
         for member in judging_models(task.judge):
-            yield _place(task.case, member)
+            yield judge_place(task.case, member)
 
 
-def _place(case: core.Case, member: RubricJudge) -> JudgePlace:
+def judge_place(case: core.Case, member: RubricJudge) -> JudgePlace:
+    """Return where a model judges a case."""
     return JudgePlace(
         judge=member.spec, language=case.language, rubric=member.rubric.version
     )
@@ -437,8 +455,9 @@ def _part(place: JudgePlace, model: Model) -> JudgedPart:
     )
 
 
-def _side(verdict: core.Verdict, graded: GradedAnswer) -> GradeSide:
-    if graded.calls_right(verdict):
+def side_of(verdict: core.Verdict, calls_right: CallsRight) -> GradeSide:
+    """Return whether a grade passes, does not, or says that the answer attempts nothing."""
+    if calls_right(verdict):
         return "right"
     return "silent" if verdict.grade == core.NOT_ATTEMPTED else "wrong"
 
@@ -448,7 +467,7 @@ def _differs(canary: KeptGrade, verdict: core.Verdict | None) -> bool:
     if verdict is None:
         return True
     if verdict.rating is not None:
-        return _side(verdict, canary.graded) != canary.side
+        return side_of(verdict, canary.graded.calls_right) != canary.side
     return verdict.label != canary.label
 
 

@@ -1,20 +1,31 @@
 """The calls that items would take, and their tokens and cost, before any is made.
 
 A forecast runs the item's own answerer and judge with an ``ask`` that looks up kept replies and
-notes the requests without one. So it cannot differ from the run.
+notes the requests without one. So it cannot differ from the run. ``KeptReplies`` says which kept
+replies the run would use: answers that are young enough, and grades that no run found void.
+
+What is judged besides the run's own answers is foretold apart, and said with its cause: the
+answers of earlier runs (``reading_calls``), and kept grades that are asked anew
+(``canary_calls``). Labelled answers are tasks like others.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
-from qagate.evaluators.judges.members import single_judges
+from qagate.evaluators.judges.drift import GradeSide, JudgePlace, draw
+from qagate.evaluators.judges.members import judging_models, single_judges
 from qagate.evaluators.kept_requests import judge_identity, request_key
+from qagate.evaluators.ledger import KeptReply
+from qagate.evaluators.ledger.runs import NO_RUN, RunIdentity
+from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.runtime import budget
+from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
+from qagate.evaluators.runtime.canaries import graded_answers, judge_place, side_of
 from qagate.evaluators.runtime.task import MetricRunner, Task
 
 BYTES_PER_TOKEN = 3.5
@@ -31,8 +42,59 @@ PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10
 
 _NOT_KEPT = "not_kept"
 
-Kept = Callable[[str], core.Reply | None]
-"""The reply kept under a request's key, or None."""
+FindReply = Callable[[str], KeptReply | None]
+"""Returns the newest reply that is kept under a request's key, or None."""
+
+
+def _no_voids(part: JudgedPart) -> float:
+    """Return from when on a judge's grades count where none were found void."""
+    return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReplies:
+    """The kept replies that a run would use."""
+
+    find: FindReply
+    run: RunIdentity = NO_RUN
+    """The run that is foretold."""
+    counts_since: Callable[[JudgedPart], float] = _no_voids
+    """Returns from when on grades of a judge count, in seconds since 1970."""
+
+    def answer(
+        self, model: core.Model, request: core.Request, age: AnswerAge
+    ) -> core.Reply | None:
+        """Return the kept reply that may stand for a new answer.
+
+        Of a version that one call may confirm it is assumed that it does.
+        """
+        kept = self.find(request_key(model.identity, request))
+        if kept is None:
+            return None
+        name = str(model.identity.get("name", ""))
+        decision = kept_answer(kept, age, self.run, name, frozenset())
+        return None if decision == "ask" else kept.reply
+
+    def grade(
+        self, model: core.Model, request: core.Request, language: str
+    ) -> core.Reply | None:
+        """Return the kept reply of a judge, unless it is void."""
+        identity = judge_identity(model.identity)
+        kept = self.find(request_key(identity, request))
+        part = JudgedPart(
+            judge=model.identity, language=language, rubric=request.version
+        )
+        if kept is None or kept.at < self.counts_since(part):
+            return None
+        return kept.reply
+
+
+def _nothing(key: str) -> KeptReply | None:
+    return None
+
+
+NOTHING_KEPT = KeptReplies(find=_nothing)
+"""Of a run on an empty ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,34 +141,133 @@ class Forecast:
         )
 
 
-async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
-    """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
-    calls: list[Call] = []
-    ask = _noting(calls, kept)
-    ask_judge = _noting(calls, kept, judge_identity)
+async def calls_ahead(task: Task, kept: KeptReplies) -> list[Call]:
+    """Return the calls of one item; as long as its answer is unknown, every judge may be asked.
+
+    The readings of earlier answers are not among them.
+    """
+    noted = _Noted(kept)
     judges = [task.judge]
     try:
-        answer = await task.answerer.answer(task.case, task.repeat, ask)
+        answer = await task.answerer.answer(
+            task.case, task.repeat, noted.asking_model(task.age)
+        )
     except core.CallError as error:
         if error.kind != _NOT_KEPT:
-            return calls
+            return noted.calls
         answer = PLACEHOLDER_ANSWER
         judges = list(single_judges(task.judge))
     for judge in judges:
         with suppress(core.CallError, core.JudgeError):
-            await judge.judge(task.case, answer, ask_judge)
+            await judge.judge(task.case, answer, noted.asking_judge(task.case))
     for runner in task.metric_runners:
-        calls += await _measured(runner, task.case, answer, kept)
-    return calls
+        noted.calls += await _measured(runner, task.case, answer, kept)
+    return noted.calls
 
 
-async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
+async def reading_calls(task: Task, kept: KeptReplies) -> dict[str, list[Call]]:
+    """Return the calls that read an item's further answers, by the name of the reading.
+
+    Equal requests are one call: those of the item's own answer, where it is known, are left out.
+    """
+    own = await calls_ahead(task, kept)
+    known = {_identity_of(call) for call in own}
+    by_name: dict[str, list[Call]] = {}
+    for name, reading in task.readings.items():
+        if reading.answer is None:  # none, or the new answer, which may not be known
+            continue
+        noted = _Noted(kept)
+        with suppress(core.CallError, core.JudgeError):
+            asking = noted.asking_judge(reading.case)
+            await reading.judge.judge(reading.case, reading.answer, asking)
+        for runner in reading.metric_runners:
+            noted.calls += await _measured(runner, reading.case, reading.answer, kept)
+        by_name[name] = [
+            call for call in noted.calls if _identity_of(call) not in known
+        ]
+        known.update(map(_identity_of, by_name[name]))
+    return by_name
+
+
+async def canary_calls(tasks: Sequence[Task], kept: KeptReplies) -> list[Call]:
+    """Return the calls that ask kept grades anew.
+
+    How many there are of each grade does not depend on the run; which ones, its id draws.
+    """
+    grades: dict[str, _KnownGrade] = {}
+    for graded in graded_answers(tasks):
+        for member in judging_models(graded.judge):
+            noted = _Noted(kept)
+            asking = noted.asking_judge(graded.case)
+            try:
+                verdict = await member.judge(graded.case, graded.answer, asking)
+            except (core.CallError, core.JudgeError):
+                continue
+            if not noted.calls:  # the answer has no content, and no model is asked
+                continue
+            key = _identity_of(noted.calls[0])
+            grade = _KnownGrade(
+                place=judge_place(graded.case, member),
+                side=side_of(verdict, graded.calls_right),
+                rank=graded.rank,
+                key=key,
+                call=replace(noted.calls[-1], kept=False),
+            )
+            grades.setdefault(key, grade)
+    return [grade.call for grade in draw(grades.values(), kept.run.id)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KnownGrade:
+    """A kept grade that may be drawn as a canary."""
+
+    place: JudgePlace
+    side: GradeSide
+    rank: int
+    key: str
+    call: Call
+
+
+def judged_anew(count: int, whose: str, why: str) -> str:
+    """Return in words that answers are judged anew, and why: kept grades would cost nothing."""
+    if count == 1:
+        return f"1 answer of {whose} is judged anew: {why}"
+    return f"{count:,} answers of {whose} are judged anew: {why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedBy:
+    """What made the grades of a slice in one run."""
+
+    judge: str
+    """The SPECs of the judges."""
+    rubric: str
+    """The rubric's version; empty without one."""
+    fresh: str = ""
+    """The name of ``--fresh``."""
+
+
+def why_anew(then: GradedBy, now: GradedBy) -> str:
+    """Return why grades of an earlier run cannot stand for new ones."""
+    if now.judge != then.judge:
+        return f"the judge was {then.judge or 'none'}"
+    if now.rubric != then.rubric:
+        return "the rubric changed"
+    if now.fresh != then.fresh:
+        return f"--fresh {now.fresh}" if now.fresh else f"it was --fresh {then.fresh}"
+    return "their grades are not kept here, or are void"
+
+
+async def known_outcome(task: Task, kept: KeptReplies) -> core.Outcome:
     """Return the outcome that the recorded answer and kept replies give; without them missing."""
-    ask = _noting([], kept)
-    ask_judge = _noting([], kept, judge_identity)
+    noted = _Noted(kept)
     try:
-        answer = await task.answerer.answer(task.case, task.repeat, ask)
-        verdict = await task.judge.judge(task.case, answer, ask_judge)
+        answer = await task.answerer.answer(
+            task.case, task.repeat, noted.asking_model(task.age)
+        )
+        verdict = await task.judge.judge(
+            task.case, answer, noted.asking_judge(task.case)
+        )
     except (core.CallError, core.JudgeError) as error:
         return core.Outcome(
             key=task.key, state="missing", kind=error.kind, message=str(error)
@@ -121,35 +282,54 @@ async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
     )
 
 
-Identity = Mapping[str, object]
+class _Noted:
+    """Notes every call in ``calls``, and answers from kept replies."""
 
+    def __init__(self, kept: KeptReplies) -> None:
+        self.calls: list[Call] = []
+        self._kept = kept
 
-def _noting(
-    calls: list[Call], kept: Kept, identify: Callable[[Identity], Identity] = dict
-) -> core.Ask:
-    """Return an ``ask`` that adds every call to ``calls``, and answers from kept replies.
+    def asking_model(self, age: AnswerAge) -> core.Ask:
+        """Return what the answerer asks by."""
 
-    ``identify`` makes of a model's identity the one that the ledger's key has.
-    """
+        async def ask(model: core.Model, request: core.Request) -> core.Reply:
+            return self._note(model, request, self._kept.answer(model, request, age))
 
-    async def ask(model: core.Model, request: core.Request) -> core.Reply:
-        reply = kept(request_key(identify(model.identity), request))
-        calls.append(Call(spec=model.spec, request=request, kept=reply is not None))
+        return ask
+
+    def asking_judge(self, case: core.Case) -> core.Ask:
+        """Return what a judge of this case asks by, or a metric."""
+
+        async def ask(model: core.Model, request: core.Request) -> core.Reply:
+            reply = self._kept.grade(model, request, case.language)
+            return self._note(model, request, reply)
+
+        return ask
+
+    def _note(
+        self, model: core.Model, request: core.Request, reply: core.Reply | None
+    ) -> core.Reply:
+        self.calls.append(
+            Call(spec=model.spec, request=request, kept=reply is not None)
+        )
         if reply is None:
             raise core.CallError(_NOT_KEPT, model.spec)
         return reply
 
-    return ask
+
+def _identity_of(call: Call) -> str:
+    """Return what is equal for calls of which the first one's reply serves all."""
+    return request_key({"spec": call.spec}, call.request)
 
 
 async def _measured(
-    runner: MetricRunner, case: core.Case, answer: str, kept: Kept
+    runner: MetricRunner, case: core.Case, answer: str, kept: KeptReplies
 ) -> list[Call]:
     """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
-    calls: list[Call] = []
-    ask = _noting(calls, kept, judge_identity)
+    noted = _Noted(kept)
+    calls = noted.calls
     try:
-        await runner.measure(case, answer, ask)
+        await runner.measure(case, answer, noted.asking_judge(case))
     except (core.CallError, core.JudgeError):
         await asyncio.sleep(0)  # concurrent questions of the metric are noted as well
         ahead = [call for call in calls if not call.kept]

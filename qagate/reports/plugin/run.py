@@ -136,7 +136,8 @@ class EngineRun:
         if self.host.status.spent is not None:
             return self.host.status.spent
         outcomes = self.host.arrivals.outcomes.values()
-        return sum(outcome.usage.spent for outcome in outcomes)
+        spent_on_items = sum(outcome.usage.spent for outcome in outcomes)
+        return spent_on_items + self.host.status.canary_usage.spent
 
     @property
     def sent(self) -> dict[str, object]:

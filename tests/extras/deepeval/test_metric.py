@@ -62,7 +62,14 @@ from tests.support.loopback import (
     reply,
 )
 from tests.support.made_records import make_slice
-from tests.support.scripted import PROMPT, Scripted, ask_for, complete, make_case
+from tests.support.scripted import (
+    PROMPT,
+    Scripted,
+    ask_for,
+    complete,
+    kept_in,
+    make_case,
+)
 from tests.support.tables import kept, tabled
 
 SAID_IN_CLAIMS = "provided actual AI output"
@@ -630,7 +637,7 @@ def ahead(
         passes=lambda case, verdict: True,
         metric_runners=(Fixed("faithfulness", 0.5),),
     )
-    return asyncio.run(calls_ahead(task, kept.get))
+    return asyncio.run(calls_ahead(task, kept_in(kept)))
 
 
 def test_calls_of_a_measure_are_foreseen() -> None:

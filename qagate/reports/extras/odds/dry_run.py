@@ -6,28 +6,25 @@ nothing is written: it needs no key, and reads from the ledger what is there alr
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
-from qagate.evaluators.core import Outcome, Reply
-from qagate.evaluators.kept_requests import fresh_key
-from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.ledger.beside import load_beside
-from qagate.evaluators.ledger.sqlite import exists
+from qagate.evaluators.core import Outcome
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime import forecast as costs
 from qagate.evaluators.runtime.budget import VERDICT_TOKENS
-from qagate.evaluators.runtime.forecast import Forecast, Kept
+from qagate.evaluators.runtime.forecast import Forecast, KeptReplies
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.extras.odds import odds as chances
+from qagate.reports.extras.odds.kept_replies import KeptElsewhere, Work
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.gates.notes import Clusters
@@ -38,6 +35,7 @@ from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults
 from qagate.reports.render.console import wrapped
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record
 from qagate.reports.verdict.assemble import Facts, ReportInputs
 
@@ -45,8 +43,6 @@ T = TypeVar("T")
 ExpectedShares = list[tuple[float, dict[str, float]]]
 """Shares of pairs that may differ, each with the share of items asked of each slice."""
 
-REPLIES_PER_QUERY = 1_000
-"""How many replies one query takes from a ledger in a database."""
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
@@ -137,6 +133,16 @@ class RunPreview:
         )
         if labelled:
             yield from plan_lines("calibration", len(labelled), judged)
+        readings, anew = self._reading_forecasts(keys)
+        for role, forecast in readings.items():
+            yield from plan_lines(f"{role}'s answers", forecast.calls, forecast)
+            judged += forecast
+        canaries = self._canary_forecast(keys, labelled)
+        if canaries.calls:
+            yield from plan_lines("canaries", canaries.calls, canaries)
+            judged += canaries
+        for line in self._judged_anew(anew):
+            yield from wrapped(line)
         whole = sum(forecasts.values(), judged)
         if forecasts:
             yield from plan_lines("all", len(keys), whole)
@@ -164,66 +170,98 @@ class RunPreview:
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return the forecast of these tasks by slice."""
 
-        async def all_calls(recorded: Kept) -> list[list[costs.Call]]:
-            return [await costs.calls_ahead(task, recorded) for task in tasks]
+        async def all_calls(kept: KeptReplies) -> list[list[costs.Call]]:
+            return [await costs.calls_ahead(task, kept) for task in tasks]
 
         forecasts: dict[str, Forecast] = {}
-        for task, calls in zip(tasks, self._with_ledger(all_calls), strict=True):
+        for task, calls in zip(tasks, self._kept(all_calls), strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            forecast = costs.make_forecast(
-                calls, self._specs, self._prices, self._prefixes
-            )
+            forecast = self._forecast(calls)
             forecasts[name] = forecasts.get(name, Forecast()) + forecast
         return forecasts
 
-    def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of ``work``, which is given a function that finds kept replies."""
-        if not self._specs:
-            return asyncio.run(work(lambda key: None))
-        beside = load_beside(self._judge_replies)
-        if not exists(self._options.ledger):
+    def _reading_forecasts(
+        self, keys: Sequence[str]
+    ) -> tuple[dict[str, Forecast], Counter[tuple[str, str]]]:
+        """Return what it takes to read earlier runs' answers, by role.
 
-            def find_beside(key: str) -> Reply | None:
-                row = beside.newest(fresh_key(key, self._options.fresh))
-                return None if row is None else row.opened()
-
-            return asyncio.run(work(find_beside))
-        place = self._options.ledger
-        with Ledger(place, read_only=True, beside=beside) as ledger:
-            if not ledger.store.near:
-                return self._with_far_ledger(ledger, work)
-
-            def find_reply(key: str) -> Reply | None:
-                return ledger.get(fresh_key(key, self._options.fresh))
-
-            return asyncio.run(work(find_reply))
-
-    def _with_far_ledger(
-        self, ledger: Ledger, work: Callable[[Kept], Coroutine[Any, Any, T]]
-    ) -> T:
-        """Return the result of ``work``, with many replies a query from a ledger far away.
-
-        The work is done with the replies that are here, and notes those that it lacks. They
-        are fetched, and it is done again, until no further one is found.
+        The second is how many are judged anew, by role and slice.
         """
-        replies: dict[str, Reply] = {}
-        lacking: list[str] = []
 
-        def find_reply(key: str) -> Reply | None:
-            ledger_key = fresh_key(key, self._options.fresh)
-            if ledger_key not in replies:
-                lacking.append(ledger_key)
-            return replies.get(ledger_key)
+        async def all_calls(kept: KeptReplies) -> list[dict[str, list[costs.Call]]]:
+            return [
+                await costs.reading_calls(self._tasks[key], kept)
+                for key in keys
+                if self._tasks[key].readings
+            ]
 
-        while True:
-            lacking.clear()
-            result = asyncio.run(work(find_reply))
-            count_before = len(replies)
-            for start in range(0, len(lacking), REPLIES_PER_QUERY):
-                keys = lacking[start : start + REPLIES_PER_QUERY]
-                replies |= ledger.replies(keys)
-            if len(replies) == count_before:
-                return result
+        forecasts: dict[str, Forecast] = {}
+        anew: Counter[tuple[str, str]] = Counter()
+        with_readings = [key for key in keys if self._tasks[key].readings]
+        calls_of_items = self._kept(all_calls) if with_readings else []
+        for key, by_name in zip(with_readings, calls_of_items, strict=True):
+            for name, calls in by_name.items():
+                role, _, _ = name.partition(":")
+                forecast = self._forecast(calls)
+                forecasts[role] = forecasts.get(role, Forecast()) + forecast
+                if forecast.kept < forecast.calls:
+                    anew[role, self._plan.items[key].slice.name] += 1
+        return forecasts, anew
+
+    def _canary_forecast(
+        self, keys: Sequence[str], labelled: Sequence[str]
+    ) -> Forecast:
+        """Return what it takes to ask kept grades anew."""
+        tasks = [self._tasks[key] for key in keys]
+        tasks += [self._calibrator.tasks[key] for key in labelled]
+
+        async def calls(kept: KeptReplies) -> list[costs.Call]:
+            return await costs.canary_calls(tasks, kept)
+
+        return self._forecast(self._kept(calls))
+
+    def _forecast(self, calls: Sequence[costs.Call]) -> Forecast:
+        return costs.make_forecast(calls, self._specs, self._prices, self._prefixes)
+
+    def _kept(self, work: Work[T]) -> T:
+        """Return the result of ``work``, which is given the kept replies."""
+        if not self._specs:
+            return asyncio.run(work(costs.NOTHING_KEPT))
+        elsewhere = KeptElsewhere(
+            self._options.ledger, self._judge_replies, self._options.fresh
+        )
+        return elsewhere.do(work)
+
+    def _judged_anew(self, anew: Counter[tuple[str, str]]) -> Iterator[str]:
+        """Yield why earlier runs' answers are judged anew, one line a run and cause."""
+        for earlier in (self._baseline, self._anchor):
+            if earlier is None:
+                continue
+            causes: Counter[str] = Counter()
+            for (role, slice_name), count in anew.items():
+                if role == earlier.role:
+                    causes[self._why_anew(earlier, slice_name)] += count
+            for why, count in causes.items():
+                yield costs.judged_anew(count, Path(earlier.path).name, why)
+
+    def _why_anew(self, earlier: Baseline, slice_name: str) -> str:
+        rubric_then = ""
+        for dataset in earlier.report.datasets:
+            for slice_ in dataset.slices.values():
+                if slice_.name == slice_name and slice_.rubric is not None:
+                    rubric_then = slice_.rubric.version
+        rubric_now = ""
+        for item in self._plan.items.values():
+            if item.slice.name == slice_name and item.slice.rubric is not None:
+                rubric_now = item.slice.rubric.version
+                break
+        then = costs.GradedBy(judge=earlier.report.judge, rubric=rubric_then)
+        now = costs.GradedBy(
+            judge=" ".join(self._options.judges),
+            rubric=rubric_now,
+            fresh=self._options.fresh,
+        )
+        return costs.why_anew(then, now)
 
     # Gates
 
@@ -310,13 +348,13 @@ class RunPreview:
     def _known_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return how these items end by the replies that the ledger has."""
 
-        async def outcomes(recorded: Kept) -> dict[str, Outcome]:
+        async def outcomes(kept: KeptReplies) -> dict[str, Outcome]:
             by_key = {}
             for key in keys:
-                by_key[key] = await costs.known_outcome(self._tasks[key], recorded)
+                by_key[key] = await costs.known_outcome(self._tasks[key], kept)
             return by_key
 
-        return self._with_ledger(outcomes)
+        return self._kept(outcomes)
 
     def _simulated_inputs(self, records: Sequence[Record]) -> ReportInputs:
         """Return what the simulated runs are counted from.
