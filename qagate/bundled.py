@@ -12,6 +12,8 @@ _DATA = _CODE if _IS_INSTALLED else _CODE.parent
 
 CASES = _DATA / "cases"
 """The bundled data sets, each a folder with a ``dataset.yaml``."""
+BUNDLED_LABELS = CASES / "judges"
+"""The labelled data sets among them, which measure a judge."""
 EVALUATORS = _DATA / "evaluators"
 """``rubrics/``, ``models.yaml`` and ``languages.yaml``."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases import thresholds
 from qagate.cases.dataset import (
     DATASET_FILE,
@@ -64,7 +65,6 @@ DATASET_KEYS = (
     DROP,
     RISE,
     "holm",
-    "require_calibration",
     "cluster",
     "sample",
     "judge",
@@ -108,7 +108,6 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         slices=slices,
         pooled=thresholds.read_pooled(top, common_ranges),
         holm=top.flag("holm"),
-        require_calibration=top.flag("require_calibration"),
         sampling=thresholds.read_sampling(top),
         judge_unmeasured="judge" in top.values,
         baseline_required="baseline" in top.values,
@@ -130,7 +129,7 @@ def with_items(
 ) -> Dataset:
     """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
-        slice_ = replace(dataset.slices[language], path=path)
+        slice_ = replace(dataset.slices[language], path=path, bundled=False)
     else:
         file = _DatasetFile(dataset.folder / DATASET_FILE, rubrics)
         slice_ = file.default(language, path)
@@ -277,6 +276,7 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            bundled=path.resolve().is_relative_to(BUNDLED_LABELS),
             max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
             floor_limit=_floors(settings_of["floor_limit"], "floor_limit"),

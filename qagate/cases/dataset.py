@@ -208,6 +208,8 @@ class Slice:
     """The one data set whose judge its labels measure; empty for all that judge alike."""
     order: str = ""
     """What stands for another order of the items, where gates are decided one by one."""
+    bundled: bool = False
+    """Whether its labelled answers come with this package."""
     max_age_seconds: float = MAX_AGE_SECONDS
     """How old a kept answer of a model may be, before the run began, to stand for a new one."""
 
@@ -256,7 +258,6 @@ class Dataset:
     slices: Mapping[str, Slice]
     pooled: tuple[Threshold, ...] = ()
     holm: bool = False
-    require_calibration: bool = False
     sampling: Sampling | None = None
     """The only ``--limit`` and ``--seed`` with which a part of a slice decides."""
     judge_unmeasured: bool = False

@@ -7,12 +7,13 @@ id. Everything that cannot work is refused here, before any call.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from qagate.bundled import CASES
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases.config import NAME, load_dataset, load_gates, with_items
 from qagate.cases.dataset import (
     DATASET_FILE,
@@ -26,14 +27,12 @@ from qagate.cases.dataset import (
 )
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import Case, UsageError
+from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.rubric import load_prompt
 from qagate.evaluators.statistics.count_table import PREMISE, CountTable
 from qagate.evaluators.statistics.metrics import DROP, RISE, USAGE, metrics_of
 from qagate.evaluators.text import listed
-
-BUNDLED_LABELS = CASES / "judges"
-"""The labelled data sets that come with this package."""
 
 
 def make_plan(
@@ -325,6 +324,12 @@ def draw_order(id_: str, seed: int) -> bytes:
 # What measures the judge
 
 
+ENOUGH_OF_A_CLASS = 30
+"""The labels of a class that show a judge's errors on it without any others."""
+ENOUGH_FOR_THE_FLOOR = 100
+"""The labels of all classes that show alone whether a judge reaches its floor."""
+NEAR_THE_BAR = 2
+"""Points: labels that are farther from the bar do not show how a judge errs at it."""
 PREFIX = "calibration:"
 """Begins the key of an item that is judged in addition to the plan; no planned key has a colon."""
 
@@ -338,10 +343,6 @@ class Labelled:
     graders: tuple[str, ...] = ()
     """The names of the slices whose judge it measures."""
     items: tuple[PlannedItem, ...] = ()
-    why_not: str = ""
-    """Why there are no items, where there are none."""
-    whole: int = 0
-    """How many items the file has; ``items`` may be a sample of them."""
 
     def of(self, slices: Collection[str]) -> "Labelled":
         """Return the same with only those graders that are among these slices."""
@@ -356,75 +357,121 @@ class Labelled:
 
 
 def labelled_for(
-    plan: Plan, judged: Sequence[Dataset], limit: int | None = None
+    plan: Plan, own: Sequence[Dataset], bundled: Sequence[Dataset] = ()
 ) -> tuple[Labelled, ...]:
     """Return what measures the judge of the plan's gated slices.
 
-    Labelled items in its language, judged by its own rubric, measure a slice, if there are any. At
-    most ``limit`` are drawn, by a hash of their ids alone: nobody can look for a sample that suits
-    a judge. Raises UsageError for a data file that cannot be read.
+    All of the user's ``own`` labelled answers in a slice's language and by its rubric measure it.
+    The ``bundled`` ones are added where there are too few of its own: of a class, or of all
+    together. Raises UsageError for a data file that cannot be read.
     """
-    measuring: dict[tuple[str, str, str], Labelled] = {}
+    measuring: dict[tuple[str, str, bool], Labelled] = {}
     for slice_ in gated(plan):
-        alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
-        if not alike:
-            continue
-        dataset, labels = _labels_for(slice_, alike)
-        key = (
-            dataset.name,
-            slice_.language,
-            labels.name if labels is not None else slice_.name,
-        )
-        if key not in measuring:
-            if labels is None:
-                measuring[key] = _nothing_labelled(slice_, dataset)
-            else:
-                measuring[key] = _drawn_labels(dataset, labels, limit)
-        graders = (*measuring[key].graders, slice_.name)
-        measuring[key] = replace(measuring[key], graders=graders)
-    return tuple(measuring.values())
+        own_labels = _matching(slice_, own)
+        loaded = [_all_labels(*pair) for pair in own_labels]
+        if not _are_enough(slice_, loaded):
+            loaded += [_all_labels(*pair) for pair in _matching(slice_, bundled)]
+        for labels in loaded:
+            is_bundled = labels.dataset.slices[labels.language].bundled
+            key = labels.dataset.name, labels.language, is_bundled
+            first = measuring.setdefault(key, labels)
+            measuring[key] = replace(first, graders=(*first.graders, slice_.name))
+    return _with_names_apart(measuring.values())
 
 
-def _labels_for(
+def _matching(
     slice_: Slice, datasets: Sequence[Dataset]
-) -> tuple[Dataset, Slice | None]:
-    """Return the first labelled slice in a slice's language and by its rubric, with its data set.
+) -> list[tuple[Dataset, Slice]]:
+    """Return the labelled slices in a slice's language and by its rubric."""
+    matching = []
+    for dataset in datasets:
+        labels = dataset.slices.get(slice_.language)
+        if labels is None or labels.rubric is None or slice_.rubric is None:
+            continue
+        if labels.attacks or labels.measures not in ("", slice_.dataset):
+            continue
+        if labels.rates != slice_.kind.rated:
+            continue
+        if labels.rubric.version != slice_.rubric.version:
+            continue
+        if labels.rates and labels.pass_bar != slice_.pass_bar:
+            continue
+        matching.append((dataset, labels))
+    return matching
 
-    Without one, the first data set stands for what is lacking.
-    """
-    if slice_.rubric is not None:
-        for dataset in datasets:
-            labels = dataset.slices.get(slice_.language)
-            if labels is None or labels.rubric is None:
-                continue
-            if labels.rubric.version == slice_.rubric.version:
-                return dataset, labels
-    return datasets[0], None
 
-
-def _drawn_labels(dataset: Dataset, labels: Slice, limit: int | None) -> Labelled:
-    cases = load_cases(labels)
+def _all_labels(dataset: Dataset, labels: Slice) -> Labelled:
     items = []
-    for case in sample(cases, limit, seed=0):
+    for case in load_cases(labels):
         key = f"{PREFIX}{labels.dataset}-{labels.language}-{case.id}"
         items.append(PlannedItem(key=key, slice=labels, case=case, repeat=1))
-    return Labelled(
-        dataset=dataset,
-        language=labels.language,
-        items=tuple(items),
-        whole=len(cases),
+    return Labelled(dataset=dataset, language=labels.language, items=tuple(items))
+
+
+def _are_enough(slice_: Slice, own: Sequence[Labelled]) -> bool:
+    """Return whether the user's own labels need none that are bundled."""
+    labels = [
+        item.case.label
+        for labelled in own
+        for item in labelled.items
+        if item.case.label is not None
+    ]
+    if len(labels) < ENOUGH_FOR_THE_FLOOR:
+        return False
+    counts = Counter(_class_of(label, slice_) for label in labels)
+    return all(counts[name] >= ENOUGH_OF_A_CLASS for name in _classes(slice_, counts))
+
+
+def _class_of(label: str, slice_: Slice) -> str:
+    """Return the class of a label; of ratings, the side of the bar if it is near."""
+    if not label.isdigit():
+        return label
+    distance = int(label) - slice_.pass_bar
+    if abs(distance) > NEAR_THE_BAR:
+        return ""
+    return "above" if distance >= 0 else "below"
+
+
+def _classes(slice_: Slice, counts: Mapping[str, int]) -> tuple[str, ...]:
+    if slice_.kind.rated:
+        return ("above", "below")
+    if NOT_CORRECT in counts:
+        return TWO_WAY
+    return slice_.labels
+
+
+def _with_names_apart(found: Iterable[Labelled]) -> tuple[Labelled, ...]:
+    """Return labelled sets whose names differ: a file of one's own may stand for a bundled one."""
+    own_names = set()
+    sets = []
+    for labels in found:
+        slice_ = labels.dataset.slices[labels.language]
+        if not slice_.bundled:
+            own_names.add(slice_.name)
+        sets.append(labels)
+    return tuple(
+        _renamed(labels)
+        if labels.dataset.slices[labels.language].bundled
+        and labels.dataset.slices[labels.language].name in own_names
+        else labels
+        for labels in sets
     )
 
 
-def _nothing_labelled(slice_: Slice, dataset: Dataset) -> Labelled:
-    where = "there"
-    if slice_.language in dataset.slices:
-        where = f"for {slice_.rubric.version if slice_.rubric else 'its rubric'}"
-    return Labelled(
-        dataset=dataset,
-        language=slice_.language,
-        why_not=f"{dataset.name} has no labelled items {where}",
-    )
+def _renamed(labels: Labelled) -> Labelled:
+    """Return a bundled set under another name, with its items."""
+    name = f"bundled_{labels.dataset.name}"
+    slices = {
+        language: replace(slice_, dataset=name)
+        for language, slice_ in labels.dataset.slices.items()
+    }
+    items = []
+    for item in labels.items:
+        case = replace(item.case, dataset=name)
+        key = f"{PREFIX}{name}-{labels.language}-{case.id}"
+        items.append(replace(item, key=key, slice=slices[labels.language], case=case))
+    dataset = replace(labels.dataset, name=name, slices=slices)
+    return replace(labels, dataset=dataset, items=tuple(items))
 
 
 def gated(plan: Plan) -> Iterator[Slice]:
@@ -437,8 +484,3 @@ def gated(plan: Plan) -> Iterator[Slice]:
             gates = (*slice_.thresholds, *dataset.pooled)
             if any(not gate.of_usage for gate in gates):
                 yield slice_
-
-
-def rates(dataset: Dataset) -> bool:
-    """Return whether the labels of a labelled dataset are ratings."""
-    return any(slice_.rates for slice_ in dataset.slices.values())

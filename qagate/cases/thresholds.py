@@ -47,6 +47,7 @@ from qagate.evaluators.text import hint, shown
 
 Ranges = Mapping[str, Range]
 BAR_KEYS = ("min", "max", "evidence")
+UNMEASURED_KEY = "unmeasured"
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
 FAILS: tuple[Fail, ...] = ("margin", "zero")
 METRICS_KEY = "metrics"
@@ -56,7 +57,7 @@ _CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
 CHECK_KEYS = ("name", "check", *_CHECK_TEXTS.values())
 _GEVAL_NAME = re.compile(rf"{GEVAL_PREFIX}[a-z0-9_]+", re.ASCII)
 FIELDS_KEY = "evaluation_params"
-GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
+GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, UNMEASURED_KEY, *BAR_KEYS)
 
 
 def read_gates(gates: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
@@ -281,8 +282,8 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     for name in metrics.values:
         part = metrics.part(name)
         if name in DEEPEVAL_METRICS:
-            part.check_keys(BAR_KEYS)
-            found.append(MetricSpec(name=name))
+            part.check_keys((*BAR_KEYS, UNMEASURED_KEY))
+            found.append(MetricSpec(name=name, unmeasured=part.flag(UNMEASURED_KEY)))
             continue
         if not _GEVAL_NAME.fullmatch(name):
             known = [
@@ -304,7 +305,13 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
         if odd := next((field for field in fields if field not in ITEM_FIELDS), ""):
             raise part.problem(FIELDS_KEY, f"{odd!r}: {hint(odd, ITEM_FIELDS)}")
         found.append(
-            MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields)
+            MetricSpec(
+                name=name,
+                criteria=criteria,
+                steps=steps,
+                fields=fields,
+                unmeasured=part.flag(UNMEASURED_KEY),
+            )
         )
     return tuple(found)
 

@@ -66,6 +66,8 @@ class MetricSpec:
     """How it is judged; the model writes the steps if none are given."""
     fields: tuple[str, ...] = ()
     """What the model is shown of the item."""
+    unmeasured: bool = False
+    """Whether its gates decide although no label shows how its judge errs."""
 
     @property
     def is_deepevals(self) -> bool:

@@ -1,197 +1,249 @@
 """What a judge's errors do to a drop gate: ``python -m tests.benchmarks.judge_error``.
 
-Simulated are models that are truly worse by exactly the margin, and unchanged ones, item by item:
-whether the old and the new answer are right, then whether a judge that errs on a share of all
-answers, on each for itself, says so. The same judge reads labelled answers, from which J is
-estimated. The gate passes where the lower end of Tango's interval is above -margin × J, J at the
-lower end of its own interval; without J it passes where it is above -margin. A language with few
-labels borrows from others, in which the judge may err less.
+Simulated are models that are truly worse by exactly the margin, and unchanged ones. A world says
+what right and wrong answers and refusals turned into, and how a judge grades each class. The judge
+grades both answers of a pair, each for itself, and the labelled answers. A gate passes if both
+hold: the two errors combined with J of the class that the judge keeps least, and the change that is
+corrected class by class. For comparison stands what each would let pass alone, and what passes if
+the grades are believed.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
-from qagate.evaluators.core import CORRECT, INCORRECT
+from qagate.evaluators.core import CORRECT, GRADES
 from qagate.evaluators.output import aligned_table
-from qagate.evaluators.statistics.count_table import CountTable
-from qagate.evaluators.statistics.intervals import Z95, Estimate
-from qagate.evaluators.statistics.metrics import YOUDEN
-from qagate.evaluators.statistics.separation import (
-    Separation,
-    class_rates,
-    youden_interval,
+from qagate.evaluators.statistics.misclassification import (
+    ClassRow,
+    Confusion,
+    GradeChange,
+    GradeChanges,
+    allowed_by_youden,
+    borrowed,
+    corrected_change,
 )
-from qagate.reports.judge.judging import expected_scale
-from qagate.reports.run.evidence import Calibration
-from tests.benchmarks.common import SEED, Array, show
-from tests.benchmarks.coverage import scores
-from tests.support.made_records import make_slice
+from qagate.evaluators.statistics.paired import tango
+from tests.benchmarks.common import SEED, show
 
-QUALITIES = (0.75, 0.80, 0.85, 0.90, 0.95, 0.98, 1.0)
-SIZES = (240, 1000, 4326)
-MARGINS = (0.05, 0.10)
-LABELS = ((27, 40), (300, 300))
-"""Labelled answers that are right, and that are not: of the smallest bundled language, and many."""
-OTHERS = (150, 150)
-BORROWED = ((0.9, 0.9, (20, 29)), (0.8, 0.95, (20, 29)), (0.7, 0.95, (10, 15)))
-"""The judge's quality in a language with few labels, and in others; the few labels."""
-OLD_RATE = 0.7
+Shares = tuple[float, float, float]
+"""Of CORRECT, INCORRECT and NOT_ATTEMPTED."""
+
+CELLS = tuple(GradeChange("s", old, new) for old in GRADES for new in GRADES)
+EACH_ALONE = np.eye(len(CELLS))
+
+
+def errs_by(share: float) -> tuple[Shares, Shares, Shares]:
+    """Return a judge that takes right answers for wrong, and the others for right, so often."""
+    right = 1 - share
+    return (right, share, 0.0), (share, right, 0.0), (share, 0.0, right)
+
+
+def misses(share: float, *, of_right: float = 0.0) -> tuple[Shares, Shares, Shares]:
+    """Return a judge that lets a share of the wrong answers pass, and sees every refusal."""
+    return (1 - of_right, of_right, 0.0), (share, 1 - share, 0.0), (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """A judge right on a share ``quality`` of all answers, ``n`` items, and the labels.
+class World:
+    """What truly changed between two models, and who graded them."""
 
-    ``discordance`` is the share of items whose two answers are truly not alike right or wrong;
-    ``drop`` is by how much the new model is truly worse. ``others`` is the judge's quality in other
-    languages, with labels of their own; 0 without any.
-    """
+    name: str
+    pairs: int
+    judge: tuple[Shares, Shares, Shares]
+    """How each class is graded."""
+    labels: tuple[int, int, int]
+    """Labelled answers of each class."""
+    old: Shares
+    """What the old answers truly are."""
+    moved: tuple[tuple[int, int, float], ...]
+    """From which class to which, and the share of all answers."""
+    bundled: tuple[int, int, int] = (0, 0, 0)
+    """Labels that are borrowed, by a judge right on 0.97 of each class."""
 
-    quality: float
-    n: int
-    margin: float
-    labels: tuple[int, int]
-    discordance: float = 0.15
-    drop: float = 0.0
-    others: float = 0.0
+    @property
+    def joint(self) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+        """The true shares of pairs, by old and by new class."""
+        joint = np.diag(np.array(self.old, dtype=np.float64))
+        for before, now, share in self.moved:
+            joint[before, before] -= share
+            joint[before, now] += share
+        return joint
 
-
-def observed(
-    one: Situation, rounds: int, random: np.random.Generator
-) -> tuple[Array, Array]:
-    """Return how many items the judge says were fixed, and broke, in each round."""
-    fixed, broke = (one.discordance - one.drop) / 2, (one.discordance + one.drop) / 2
-    truth = [fixed, broke, OLD_RATE - broke, 1 - OLD_RATE - fixed]
-    counts = random.multinomial(one.n, truth, size=rounds)
-    seen_fixed, seen_broke = np.zeros(rounds), np.zeros(rounds)
-    for place, (old, new) in enumerate([(0, 1), (1, 0), (1, 1), (0, 0)]):
-        says_old, says_new = (
-            one.quality if right else 1 - one.quality for right in (old, new)
-        )
-        chances = [(1 - says_old) * says_new, says_old * (1 - says_new)]
-        said = random.multinomial(
-            counts[:, place], [*chances, max(0.0, 1 - sum(chances))]
-        )
-        seen_fixed, seen_broke = seen_fixed + said[:, 0], seen_broke + said[:, 1]
-    return seen_fixed, seen_broke
+    @property
+    def loss(self) -> float:
+        """By how much the new model is truly worse."""
+        joint = self.joint
+        return float(joint[0, 1:].sum() - joint[1:, 0].sum())
 
 
-def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
-    """Return the lower end of the interval of J in each round, from fresh labels."""
-    judges = [
-        (one.quality, one.labels),
-        *([(one.others, OTHERS)] if one.others else []),
-    ]
-    hits = [
-        random.binomial(n, rate, size=rounds) for rate, labels in judges for n in labels
-    ]
-    distinct, places = np.unique(np.stack(hits, axis=-1), axis=0, return_inverse=True)
-    lows = np.array(
-        [low_of([int(number) for number in row], one.labels) for row in distinct]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """The share of rounds that pass."""
+
+    both: float
+    by_youden: float
+    by_class: float
+    believed: float
+
+
+def passes(
+    world: World, margin: float, rounds: int, random: np.random.Generator
+) -> Passes:
+    """Return how often a gate with this margin passes in a world."""
+    judge = np.array(world.judge)
+    judged = (judge.T @ world.joint @ judge).ravel()
+    counts = np.zeros(4)
+    for _ in range(rounds):
+        confusion = _confusion(world, random)
+        table = random.multinomial(world.pairs, judged)
+        by_youden, believed = _by_youden(table, margin, confusion)
+        by_class = _by_class(table, margin, confusion)
+        counts += [by_youden and by_class, by_youden, by_class, believed]
+    both, by_youden, by_class, believed = (counts / rounds).tolist()
+    return Passes(both=both, by_youden=by_youden, by_class=by_class, believed=believed)
+
+
+def _confusion(world: World, random: np.random.Generator) -> Confusion:
+    """Return what fresh labels show of the judge."""
+    rows = []
+    for place, shares in enumerate(world.judge):
+        own = _row(random.multinomial(world.labels[place], shares))
+        if not world.bundled[place] or own.labels >= 30:
+            rows.append(own)
+            continue
+        lent = _row(random.multinomial(world.bundled[place], errs_by(0.03)[place]))
+        columns = [0] if place == 0 else [1, 2]
+        rows.append(borrowed(own, lent, columns) if own.labels else lent)
+    return Confusion(classes=GRADES, inner=frozenset({CORRECT}), rows=tuple(rows))
+
+
+def _row(counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> ClassRow:
+    labels = int(counts.sum())
+    shares = counts / max(1, labels)
+    return ClassRow(shares=tuple(shares.tolist()), labels=labels, size=float(labels))
+
+
+def _by_youden(
+    table: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    margin: float,
+    confusion: Confusion,
+) -> tuple[bool, bool]:
+    """Return whether the first condition holds, and whether it would for a judge without errors."""
+    pairs = int(table.sum())
+    fixed, broke = int(table[[3, 6]].sum()), int(table[[1, 2]].sum())
+    low, _ = tango(fixed, broke, pairs) or (-1.0, 1.0)
+    value = (fixed - broke) / pairs
+    allowed = allowed_by_youden(value, low, margin, confusion.youden())
+    return allowed, low > -margin
+
+
+def _by_class(
+    table: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    margin: float,
+    confusion: Confusion,
+) -> bool:
+    changes = GradeChanges(
+        cells=CELLS, counts=EACH_ALONE, clusters=table.astype(np.float64)
     )
-    return lows[places.reshape(-1)]
+    corrected = corrected_change(changes, {"s": confusion})
+    return corrected is not None and corrected.is_above(-margin)
 
 
-def low_of(hits: Sequence[int], labels: tuple[int, int]) -> float:
-    """Return the gate's lower end of J by labels of a class judged right, other languages too."""
-    found = [separation((hits[0], hits[1]), labels)]
-    found += [separation((hits[2], hits[3]), OTHERS)] if len(hits) > 2 else []
-    known = [
-        Calibration(
-            dataset="labels",
-            language=language,
-            measures={},
-            graders=(f"d:{language}",),
-            separations={YOUDEN: one},
-        )
-        for language, one in zip(("bg", "pl"), found, strict=False)
-    ]
-    scale = expected_scale([(make_slice(), 1)], known)
-    return -1.0 if scale is None or scale.youden.low is None else scale.youden.low
+LOST_RIGHT_ONES = ((0, 1, 0.1),)
+"""A tenth of the answers was right and is confidently wrong."""
+REFUSALS_TURNED = ((0, 2, 0.1), (2, 1, 0.2))
+"""A tenth was right and is refused, and a fifth was refused and is confidently wrong."""
+WORLDS = (
+    World(
+        name="many refusals labelled, 0.5 caught",
+        pairs=2_000,
+        judge=misses(0.5),
+        labels=(300, 50, 250),
+        old=(0.8, 0.2, 0.0),
+        moved=LOST_RIGHT_ONES,
+    ),
+    World(
+        name="many refusals labelled, 0.8 caught",
+        pairs=340,
+        judge=misses(0.2),
+        labels=(300, 50, 250),
+        old=(0.8, 0.2, 0.0),
+        moved=LOST_RIGHT_ONES,
+    ),
+    World(
+        name="refusals turned wrong, 0.5 caught",
+        pairs=2_000,
+        judge=misses(0.5),
+        labels=(300, 50, 250),
+        old=(0.6, 0.1, 0.3),
+        moved=REFUSALS_TURNED,
+    ),
+    World(
+        name="refusals turned wrong, 0.8 caught",
+        pairs=2_000,
+        judge=misses(0.2, of_right=0.03),
+        labels=(80, 80, 45),
+        old=(0.6, 0.1, 0.3),
+        moved=REFUSALS_TURNED,
+    ),
+    World(
+        name="refusals turned wrong, 0.9 caught",
+        pairs=4_326,
+        judge=misses(0.1, of_right=0.03),
+        labels=(80, 80, 45),
+        old=(0.6, 0.1, 0.3),
+        moved=REFUSALS_TURNED,
+    ),
+    World(
+        name="bundled labels, right on 0.97",
+        pairs=340,
+        judge=errs_by(0.03),
+        labels=(80, 80, 45),
+        old=(0.6, 0.3, 0.1),
+        moved=((0, 1, 0.15), (1, 0, 0.05)),
+    ),
+    World(
+        name="20 own labels, right on 0.87",
+        pairs=340,
+        judge=errs_by(0.13),
+        labels=(20, 20, 20),
+        old=(0.6, 0.3, 0.1),
+        moved=((0, 1, 0.15), (1, 0, 0.05)),
+        bundled=(80, 80, 45),
+    ),
+)
+"""In each the new model is worse by exactly 0.1."""
 
 
-def separation(hits: tuple[int, int], labels: tuple[int, int]) -> Separation:
-    """Return J and its rates where so many labels of either class were judged right."""
-    (right, wrong), (passed, refused) = labels, hits
-    cells = np.array(
-        [passed, right - passed, wrong - refused, refused], dtype=np.float64
-    )
-    names = (CORRECT, INCORRECT)
-    table = CountTable(counts=np.eye(4).reshape(4, 2, 2), golds=names, outcomes=names)
-    value = sum(hit / n for hit, n in zip(hits, labels, strict=True)) - 1
-    interval = youden_interval(table, cells, (CORRECT,))
-    return Separation(
-        youden=Estimate.of(value, interval, sum(labels)),
-        rates=class_rates(table, cells, (CORRECT,)),
-    )
-
-
-def is_shown_within(
-    margin: float, fixed: Array, broke: Array, n: int, low: Array
-) -> npt.NDArray[np.bool_]:
-    """Return whether each lower end is above -margin × J, where J is above 0 for sure."""
-    return (scores(fixed, broke, n, -margin * np.maximum(low, 0.0)) > Z95) & (low > 0)
-
-
-def pass_rates(
-    one: Situation, rounds: int, random: np.random.Generator
-) -> tuple[float, float]:
-    """Return how often the gate passes: on the judge's scale, and as if the judge never erred."""
-    fixed, broke = observed(one, rounds, random)
-    scaled = is_shown_within(
-        one.margin, fixed, broke, one.n, lowest_j(one, rounds, random)
-    )
-    plain = scores(fixed, broke, one.n, -one.margin) > Z95
-    return float(scaled.mean()), float(plain.mean())
-
-
-def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
-    """Yield every situation of the table, the new model worse by exactly the margin."""
-    for margin, n, labels, quality in product(MARGINS, sizes, LABELS, QUALITIES):
-        yield Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
-    for margin, n, (quality, others, labels) in product(MARGINS, sizes, BORROWED):
-        worse = Situation(
-            quality=quality, n=n, margin=margin, labels=labels, drop=margin
-        )
-        yield replace(worse, others=others)
+def unchanged(world: World) -> World:
+    """Return a world in which as many answers moved either way between right and wrong."""
+    return replace(world, moved=((0, 1, 0.1), (1, 0, 0.1)), old=(0.6, 0.3, 0.1))
 
 
 def lines(rounds: int) -> Iterator[str]:
     """Yield how often a model worse by the margin passes, and an unchanged one."""
     random = np.random.default_rng(SEED)
-    head = (
-        "margin",
-        "items",
-        "labels",
-        "judge",
-        "others",
-        "worse by margin",
-        "unchanged",
-    )
+    head = ("world", "pairs", "both", "by J", "by class", "believed", "unchanged")
     rows: list[Sequence[str]] = [head]
     highest = 0.0
-    for one in grid():
-        passed = [
-            pass_rates(each, rounds, random) for each in (one, replace(one, drop=0.0))
-        ]
-        highest = max(highest, passed[0][0])
-        labels, others = (
-            "+".join(map(str, one.labels)),
-            f"{one.others:.2f}" if one.others else "",
-        )
+    for world in WORLDS:
+        worse = passes(world, world.loss, rounds, random)
+        same = passes(unchanged(world), world.loss, rounds, random)
+        highest = max(highest, worse.both)
         figures = (
-            f"{100 * scaled:.2f} ({100 * plain:.2f})" for scaled, plain in passed
+            worse.both,
+            worse.by_youden,
+            worse.by_class,
+            worse.believed,
+            same.both,
         )
-        place = (f"{one.margin:.2f}", f"{one.n}", labels, f"{one.quality:.2f}", others)
-        rows.append((*place, *figures))
-    said = (
-        f"seed {SEED}, {rounds:,} rounds a row; passes in percent, on the judge's scale"
-    )
-    yield from (f"{said} (as if it never erred)", *aligned_table(rows))
+        rows.append(
+            (world.name, f"{world.pairs}", *(f"{100 * share:.2f}" for share in figures))
+        )
+    yield f"seed {SEED}, {rounds:,} rounds a row; passes in percent"
+    yield from aligned_table(rows)
     yield f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %"
 
 

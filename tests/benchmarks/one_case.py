@@ -63,7 +63,7 @@ def _counted(url: str, items: int) -> Counter[Function]:
         command = (
             f"{sys.executable} -m pytest -q -p tests.benchmarks.one_case -p no:cacheprovider -n 2 "
             f"cases/smoke --languages en --limit first:{items} --model {spec} --judge {spec}-judge "
-            f"--calibration off --gates off --ledger {folder}/l --report-dir {folder}/report"
+            f"--gates off --ledger {folder}/l --report-dir {folder}/report"
         ).split()
         env = {**os.environ, "OPENAI_API_KEY": "none", FOLDER: name}
         done = subprocess.run(

@@ -114,7 +114,6 @@ def asking(bench: Bench, server: Server, count: int) -> None:
     common = (
         f"--model={spec}",
         f"--judge=openai:judge@{server.url}/v1",
-        "--calibration=off",
     )
     say(sys.stdout, f"{count} items, answer and judge, {LATENCY} s a call")
     for concurrency in (64, 128):
@@ -208,7 +207,7 @@ def main() -> None:
                 count // share for count in given.items or (1_000, 10_000, 100_000)
             ]
             with serving(LATENCY) as server:
-                asked = (f"--model=openai:any@{server.url}/v1", "--calibration=off")
+                asked = (f"--model=openai:any@{server.url}/v1",)
                 judged = (f"--judge=openai:judge@{server.url}/v1", "--concurrency=128")
                 for way in ways:
                     for count in counts:

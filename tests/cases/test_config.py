@@ -32,7 +32,7 @@ def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     (folder / "answer.bg.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     dataset = declared(folder, kept(__file__, "everything"), rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
-    assert (dataset.holm, dataset.require_calibration) == (True, True)
+    assert dataset.holm
     assert dataset.pooled == (
         Threshold(measure="drop", max=0.03, pool=True, fail="margin"),
     )

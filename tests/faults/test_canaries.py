@@ -96,7 +96,7 @@ def test_no_channel_of_a_loud_run_holds_a_key(
         loopback(handler=lambda seen: hear(judge, seen)) as two,
     ):
         told.write("models.yaml", MODELS % one.url)
-        result = run(told, *workers, "--calibration=off", "--models=models.yaml", "--model=relay",
+        result = run(told, *workers, "--models=models.yaml", "--model=relay",
                      f"--judge=openai:j@{two.url}/v1",
                      f"--key-env={two.url}/v1={IN_DOTENV}")  # fmt: skip
     output = (result.stdout + result.stderr).decode()

@@ -216,8 +216,6 @@ def test_an_engine_that_is_held_up_is_ended_and_names_the_item(
     words = (
         "--judge",
         "python:held:Held",
-        "--calibration",
-        "off",
         "--deadline",
         "1",
         "qa",
@@ -239,8 +237,6 @@ def test_a_judge_ends_with_the_run(project: Project) -> None:
     words = (
         "--judge",
         "python:held:Held",
-        "--calibration",
-        "off",
         "--deadline",
         "0.5",
         "qa",

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import Plan, Selection
 from qagate.cases.discovery import labelled_files
 from qagate.cases.loading import load_cases
-from qagate.cases.plan import BUNDLED_LABELS, labelled_for, make_plan
+from qagate.cases.plan import labelled_for, make_plan
 from qagate.evaluators.core import Outcome, Reply, ToolCall, UsageError
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.controller import Controller
@@ -56,35 +57,20 @@ def test_labels_are_found_beside_the_datasets_of_the_run(
     found = find_labelled(options(), plan, project.path)
     names = [(one.dataset.name, one.language) for one in found]
     assert names == [("labels", "en"), ("labels", "bg")]
-    none = find_labelled(options(), plan, project.path / "qa" / "capital")
-    why = "judges has no labelled items for"
-    assert [(one.items, one.why_not[: len(why)]) for one in none] == [((), why)] * 2
     assert find_labelled(options(gates_off=True), plan, project.path) == ()
 
 
-def test_a_sample_of_the_labels_is_the_same_every_time(
-    project: Project, plan: Plan
-) -> None:
-    """So many of each language, by their ids; rules go by the labels next to the data alone."""
-    keys = {}
-    for count in (1, 3, 9):
-        found = find_labelled(options(calibration=count), plan, project.path)
-        assert [(len(one.items), one.whole) for one in found] == [
-            (min(count, 4), 4)
-        ] * 2
-        keys[count] = {item.key for one in found for item in one.items}
-    assert keys[1] < keys[3] < keys[9]
-    again = find_labelled(options(calibration=3), plan, project.path)
-    assert {item.key for one in again for item in one.items} == keys[3]
+def test_rules_are_measured_like_a_model(project: Project, plan: Plan) -> None:
     rules = replace(options(), judges=("lexical",))
-    found = find_labelled(rules, plan, project.path)
-    assert [len(one.items) for one in found] == [4, 4]
-    assert Calibrator(plan, found, judges("lexical"), options(calibration=0)).is_on
-    assert find_labelled(rules, plan, project.path / "qa" / "capital") == ()
+    assert [len(found.items) for found in find_labelled(rules, plan, project.path)] == [
+        len(found.items) for found in find_labelled(options(), plan, project.path)
+    ]
 
 
-def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> None:
-    """In another repository too; a neighbour's own slice of that name takes their place."""
+def test_few_labels_of_ones_own_have_the_bundled_ones_beside_them(
+    project: Project,
+) -> None:
+    """In another repository too, and under names that differ."""
     bare = graded(
         dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "rubric: simpleqa"
     )
@@ -96,10 +82,15 @@ def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> N
         "qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n"
     )
     plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
-    found = {one.language: one for one in find_labelled(options(), plan, project.path)}
+    found = find_labelled(options(), plan, project.path)
+    sizes = {(one.dataset.name, one.language): len(one.items) for one in found}
     bundled = load_dataset(BUNDLED_LABELS / "dataset.yaml")
-    assert (len(found["bg"].items), found["bg"].dataset.folder.name) == (1, "judges")
-    assert len(found["en"].items) == len(load_cases(bundled.slices["en"]))
+    whole = {code: len(load_cases(bundled.slices[code])) for code in ("en", "bg")}
+    assert sizes == {
+        ("judges", "bg"): 1,
+        ("bundled_judges", "bg"): whole["bg"],
+        ("judges", "en"): whole["en"],
+    }
 
 
 def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> None:
@@ -126,7 +117,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
 def test_a_labelled_set_elsewhere_gets_a_file(
     project: Project, plan: Plan, place: str
 ) -> None:
-    """It stands with the run's data sets, or with the file; it then measures, before all others."""
+    """It stands with the run's data sets, or with the file; it then measures with all others."""
     name, root = place.rpartition("/")[2], project.path
     shutil.copytree(root / "qa" / "labels", root / place)
     rows = "question,answer,predicted_answer,label\n?,a,a,CORRECT\n"
@@ -137,10 +128,9 @@ def test_a_labelled_set_elsewhere_gets_a_file(
         make_plan(files, choice)
     at_hand = labelled_files([file.parent for file in files], choice.items, root)
     assert make_plan(files, choice, at_hand).items == plan.items
-    found = {
-        one.language: one for one in find_labelled(options(choice=choice), plan, root)
-    }
-    assert (found["en"].dataset.name, len(found["en"].items)) == (name, 1)
+    found = find_labelled(options(choice=choice), plan, root)
+    sizes = {one.dataset.name: len(one.items) for one in found if one.language == "en"}
+    assert sizes[name] == 1
 
 
 @pytest.fixture
@@ -151,21 +141,25 @@ def calibrator(project: Project, plan: Plan) -> Calibrator:
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
-    """A run of one language judges its labelled items alone; switched off, none, which is said."""
+    """A run of one language judges its labelled items alone."""
     keys = calibrator.select(["capital-en-q1"])
     assert keys == tuple(f"calibration:labels-en-l{number}" for number in range(4))
     assert set(keys) < set(calibrator.tasks)
     assert not calibrator.is_complete({})
     done = {key: Outcome(key=key, state="error") for key in keys}
     assert calibrator.is_complete(done)
-    (found,) = calibrator.calibrations(done)
-    assert (found.language, found.graders) == ("en", ("capital:en",))
-    off = Calibrator(
-        calibrator.plan, calibrator.labelled, ASKING, options(calibration=0)
-    )
-    assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
-    (found,) = off.calibrations({})
-    assert found.reason == "calibration is off"
+    records = calibrator.records(done)
+    assert {record.language for record in records} == {"en"}
+
+
+def test_labels_that_were_not_reached_count_as_not_graded(
+    calibrator: Calibrator,
+) -> None:
+    """A run that is cut short must not choose which labels measure its judge."""
+    keys = calibrator.select(["capital-en-q1"])
+    records = calibrator.records({})
+    assert [record.key for record in records] == list(keys)
+    assert not any(record.is_graded for record in records)
 
 
 def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(

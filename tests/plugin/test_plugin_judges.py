@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from qagate.bundled import BUNDLED_LABELS
 from qagate.cases.config import load_dataset
 from qagate.cases.extras.new.command import main as new
 from qagate.cases.loading import load_cases
-from qagate.cases.plan import BUNDLED_LABELS
 from qagate.command import main
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
@@ -225,26 +225,6 @@ def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
         ungated = ("--judge", spec(server, "k"), "--gates", "off", "qa/capital")
         assert capitals.run_in_process(*ungated).ret == 0
         assert server.count == 48 + 8
-
-
-def test_calibration_may_be_switched_off(capitals: Project) -> None:
-    """Then a model judges unmeasured, and decides only where its data set says so."""
-    with_labels(capitals)
-    with loopback(handler=truthful(wrong_in="bg")) as server:
-        off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
-        assert capitals.run_in_process(*off).ret == 0
-        assert server.count == 8
-        said = "judge: unmeasured for capital:bg: no labelled items measure its judge; its gates"
-        assert said in capitals.notes()
-        required = "judge not measured in bg, and calibration is required"
-        leave = (
-            "judge not measured in bg: calibration is off; leave out --calibration off"
-        )
-        for changed, said in (("require_calibration: true\n", required), ("", leave)):
-            with_labels(capitals if changed else measured(capitals), changed)
-            result = capitals.run_in_process(*off)
-            assert result.ret == 6
-            result.stdout.fnmatch_lines([f"*{said}*"])
 
 
 def measured(project: Project) -> Project:

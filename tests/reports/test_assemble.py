@@ -38,7 +38,10 @@ JUDGED = replace(
 
 def dataset(slice_: Slice, **changes: object) -> Dataset:
     made = facts_dataset(
-        slice_, name=slice_.dataset, kind=slice_.kind, judge_unmeasured=False
+        slice_,
+        name=slice_.dataset,
+        kind=slice_.kind,
+        judge_unmeasured=slice_.kind.answered,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -178,15 +181,15 @@ def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
 
 
 def test_a_part_of_a_slice_and_an_unmeasured_judge_decide_nothing() -> None:
-    """Items that the plan has and the run has not make it PARTIAL; calibration may be required."""
+    """Items that only the plan has make it PARTIAL; a judge without labels decides nothing."""
     items = items_of(GRADED, 3)
     first = next(iter(items))
     made = report([dataset(GRADED)], items, {first: outcome(first, True)})
     assert made.slices[0].partial
     assert (made.decision.gates[0].state, made.decision.code) == ("INCONCLUSIVE", 6)
     outcomes = {key: outcome(key, True) for key in items}
-    strict = dataset(JUDGED, require_calibration=True)
-    (gate,) = report([dataset(GRADED), strict], items, outcomes).decision.gates
+    strict = replace(dataset(GRADED), judge_unmeasured=False)
+    (gate,) = report([strict], items, outcomes).decision.gates
     assert "judge not measured in bg" in gate.reason
     assert gate.remedy == "measure the judge"
 

@@ -12,17 +12,15 @@ from qagate.cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, T
 from qagate.cases.plan import draw_order
 from qagate.command import main
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.intervals import Estimate, unseen_share
-from qagate.evaluators.statistics.separation import Separation
 from qagate.reports.compare.pairs import PairedSlice, pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.render.console import gate_lines
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, Report, Role
 from qagate.reports.verdict.rebuild import rebuilt
 from tests.support.figures import some
 from tests.support.fixtures import Captured
+from tests.support.labelled_answers import label_dataset, label_set, right
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import (
     answered,
@@ -338,7 +336,6 @@ def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
     [
         ("c" * 300, 40, "needs above -0.088: judge J 0.88", ""),
         ("c" * 276 + "i" * 24, 400, "", "more pairs"),
-        ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
     ],
 )
 def test_what_would_decide_is_said(
@@ -346,15 +343,16 @@ def test_what_would_decide_is_said(
 ) -> None:
     """The end that the judge's errors leave of a margin, and which of pairs and labels to buy."""
     drop = replace(DROP, fail="margin")
-    # Right on so many labels of each class.
-    youden = Estimate.of(1.0, (1 - 2**0.5 * unseen_share(labels), 1.0), 2 * labels)
-    judge = Calibration(
-        dataset="labels", language="en", measures={}, graders=("facts:en",), trusted=True,
-        source="session", separations={"youden": Separation(youden=youden, rates=())},
-    )  # fmt: skip
+    known = label_set(right(labels, labels, labels), floor_limit={})
     dataset = facts_dataset(graded_slice("en", BAR, drop))
     old = before(run_of(answered("c" * 300), dataset))
-    made = run_of(answered(letters), dataset, baseline=old, outside=(judge,))
+    made = run_of(
+        answered(letters),
+        dataset,
+        baseline=old,
+        labels=known.records,
+        label_datasets=(label_dataset(known),),
+    )
     (gate,) = [one for one in made.decision.gates if one.threshold.paired]
     assert gate.needs.startswith(needs)
     assert gate.remedy.endswith(remedy)

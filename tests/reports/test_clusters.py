@@ -21,7 +21,7 @@ from qagate.evaluators.core import (
     Verdict,
     Vote,
 )
-from qagate.evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
+from qagate.evaluators.kinds import JUDGED, NOT_CORRECT
 from qagate.reports.compare.comparison import compare
 from qagate.reports.compare.differences import differences, share_change
 from qagate.reports.compare.pairs import (
@@ -32,7 +32,7 @@ from qagate.reports.compare.pairs import (
 )
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.change import change_gates
-from qagate.reports.judge.judging import panels
+from qagate.reports.judge.votes import panels
 from qagate.reports.metrics.summary import extra_estimates, summarise
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
@@ -41,7 +41,6 @@ from qagate.reports.verdict.rebuild import rebuilt, regated
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import (
-    RUBRIC,
     answered,
     before,
     facts_dataset,
@@ -306,29 +305,6 @@ def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:
     )
     pins = replace(pooled, sampling=PIN)
     assert run_of(records, pins, samples=samples, baseline=old).decision.code == 0
-
-
-def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
-    """The floor is held against all labelled items, or against the pinned ones."""
-    labels = graded_slice("en", floor={"agreement": 0.6}, thresholds=())
-    judged = replace(labels, dataset="judges", kind=kind_of("judged"), rubric=RUBRIC)
-    told = answered("c" * 9 + "i", dataset="judges")
-    told = [replace(one, key=f"judges-{one.key}", label=one.grade) for one in told]
-    told[-1] = replace(told[-1], outcome="passed")
-    strict = facts_dataset(
-        judged, name="judges", kind=judged.kind, require_calibration=True
-    )
-
-    def reason(*pin: Sampling) -> str:
-        labelled = replace(strict, sampling=pin[0] if pin else None)
-        sample = {"judges:en": TEN}
-        made = run_of(
-            [*answered("cc"), *told], facts_dataset(), labelled, samples=sample
-        )
-        return made.decision.gates[0].reason
-
-    assert "judge measured too little in en: 10 of 60 items, seed 363" in reason()
-    assert "it takes 10 of each" in reason(PIN), "all of the sample counts"
 
 
 GRADED = numbered(

@@ -201,7 +201,7 @@ def situations(draw: st.DrawFn) -> Situation:
     pooled = st.lists(st.sampled_from(CHANGES), max_size=1)
     return Situation(
         new="".join(flips.get(place, letter) for place, letter in enumerate(old)), old=old,
-        labels=tuple(draw(st.lists(label, min_size=5, max_size=60))),
+        labels=tuple(draw(st.lists(label, min_size=30, max_size=90))),
         floor=draw(st.sampled_from(FLOORS)), bars=(draw(st.sampled_from(BARS)),),
         changes=tuple(draw(changes)),
         pooled=tuple(replace(one, pool=True) for one in draw(pooled)),
@@ -353,7 +353,7 @@ def situation(new: str) -> Situation:
     return Situation(
         new=new,
         old="c" * 30,
-        labels=RIGHT * 20,
+        labels=RIGHT * 40,
         floor=floor,
         bars=bars,
         changes=changes,

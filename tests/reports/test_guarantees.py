@@ -26,7 +26,6 @@ from tests.benchmarks import (
 from tests.benchmarks.common import SEED
 from tests.benchmarks.coverage import Cell, grid, scores
 from tests.benchmarks.erosion import Setting, erode, is_within
-from tests.benchmarks.judge_error import Situation, pass_rates
 from tests.benchmarks.verdict_cost import WHOLE, price_of_items, simulate, table
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.tables import tabled
@@ -99,44 +98,42 @@ def test_differences_hold_and_gates_are_rarely_wrong(kind: str) -> None:
 # A judge that errs
 
 
-@pytest.mark.parametrize("labels", judge_error.LABELS)
-@pytest.mark.parametrize("quality", [0.75, 0.9, 1.0])
-def test_no_judges_errors_pass_a_worse_model(
-    quality: float, labels: tuple[int, int]
-) -> None:
-    """At most 3 % (and two of the simulation's standard errors), with any judge."""
+@pytest.mark.parametrize("world", judge_error.WORLDS, ids=lambda world: world.name)
+def test_no_judges_errors_pass_a_worse_model(world: judge_error.World) -> None:
+    """At most 3 % (and two of the simulation's standard errors), whatever became of what."""
     random = np.random.default_rng(SEED)
-    for n, margin in ((240, 0.05), (1000, 0.10), (4326, 0.05)):
-        one = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
-        wrong, _ = pass_rates(one, 4000, random)
-        assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 4000) ** 0.5
+    wrong = judge_error.passes(world, world.loss, 1_000, random)
+    assert wrong.both <= 0.03 + 2 * (0.03 * 0.97 / 1_000) ** 0.5
 
 
-def test_a_language_that_borrows_labels_excuses_no_judge() -> None:
-    """3 % with few labels of its own; a judge right in 9 of 10 lets a worse model pass."""
+def test_a_judge_that_is_believed_passes_a_worse_model() -> None:
     random = np.random.default_rng(SEED)
-    for quality, others, labels in judge_error.BORROWED:
-        one = Situation(
-            quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others
-        )
-        wrong, _ = pass_rates(one, 1000, random)
-        assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 1000) ** 0.5
+    lenient, *_ = judge_error.WORLDS
+    assert judge_error.passes(lenient, lenient.loss, 200, random).believed > 0.9
+
+
+def test_refusals_that_turn_into_wrong_answers_are_seen_by_class_alone() -> None:
     random = np.random.default_rng(SEED)
+    (turned,) = [
+        world
+        for world in judge_error.WORLDS
+        if world.name == "refusals turned wrong, 0.5 caught"
+    ]
+    wrong = judge_error.passes(turned, turned.loss, 200, random)
+    assert wrong.by_youden > 0.9
+    assert wrong.by_class < 0.07
 
-    def rates(
-        quality: float, n: int, labels: tuple[int, int], drop: float
-    ) -> tuple[float, float]:
-        one = Situation(quality=quality, n=n, margin=0.05, labels=labels, drop=drop)
-        return pass_rates(one, 4000, random)
 
-    worse = [rates(0.9, n, (99, 99), 0.05) for n in (240, 1000, 4326)]
-    assert worse[0][1] < worse[1][1] < worse[2][1]
-    assert worse[2][1] > 0.2
-    assert max(wrong for wrong, _ in worse) < 0.03
-    judges = ((0.8, (27, 40)), (0.8, (300, 300)), (0.95, (300, 300)))
-    same = [rates(quality, 1000, labels, 0.0) for quality, labels in judges]
-    assert [one for one, _ in same] == sorted(one for one, _ in same)
-    assert all(scaled < plain for scaled, plain in same)
+def test_a_good_judge_lets_an_unchanged_model_pass() -> None:
+    """Where 20 % of the items differ, and the margin of a language is 0.12."""
+    random = np.random.default_rng(SEED)
+    (good,) = [
+        world
+        for world in judge_error.WORLDS
+        if world.name == "bundled labels, right on 0.97"
+    ]
+    same = judge_error.unchanged(good)
+    assert judge_error.passes(same, 0.12, 400, random).both > 0.95
 
 
 # Ten releases

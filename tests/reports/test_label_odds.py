@@ -6,7 +6,8 @@ import pytest
 
 from qagate.evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.output import markdown_table
-from qagate.reports.judge.measured import calibration_of
+from qagate.reports.judge.calibration import calibration_of
+from qagate.reports.judge.labels import LabelSet
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.record import Record
 from tests.benchmarks.common import ROOT
@@ -103,7 +104,8 @@ def test_the_benchmark_trusts_whom_a_run_trusts(to_one_question: int) -> None:
     decisions = []
     for errors in range(14):
         records = judged_answers(errors, to_one_question)
-        measured = calibration_of(SLICE, records, summarise(records, SLICE), ())
+        labels = LabelSet(slice_=SLICE, records=tuple(records))
+        measured = calibration_of(labels, summarise(records, SLICE), (), "openai:judge")
         decisions.append(measured.trusted is True)
         assert is_trusted(patterns_of(records)) is decisions[-1], errors
     assert {*decisions} == {True, False}

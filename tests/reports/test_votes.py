@@ -11,7 +11,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
-from qagate.reports.judge.judging import audit, panels, vote_notes
+from qagate.reports.judge.votes import audit, panels, vote_notes
 from qagate.reports.run.evidence import (
     Calibration,
     ConfusionCell,
@@ -175,7 +175,6 @@ def test_what_is_said_of_judges_survives_its_file() -> None:
     known = Calibration(
         dataset="labels", language="bg", measures={"kappa": ESTIMATE}, floor={"kappa": 0.6},
         trusted=False, graders=("d:bg",), source="ledger", items=2, confusion=(cell,), cost=None,
-        blocks="judge not trusted in bg: kappa 0.5 < 0.6",
     )  # fmt: skip
     rates = {"labelled": 300, "sensitivity": 0.9, "specificity": 0.8}
     made = Judging(
@@ -230,7 +229,7 @@ def test_who_graded_is_counted() -> None:
     found = of(
         [*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={})
     )
-    assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
+    assert (found.calibrations[0].trusted, found.unmeasured) == (False, ())
 
 
 @tabled("judge", "spec", "settled")

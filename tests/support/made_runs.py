@@ -12,7 +12,6 @@ from qagate.evaluators.rubric import Rubric
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import Facts, ReportInputs, account
@@ -97,7 +96,8 @@ def run_of(
     baseline: Report | Baseline | None = None,
     whole: Mapping[str, int] | None = None,
     samples: Mapping[str, SliceSample] | None = None,
-    outside: tuple[Calibration, ...] = (),
+    labels: tuple[Record, ...] = (),
+    label_datasets: tuple[Dataset, ...] = (),
     **facts: object,
 ) -> Report:
     """Return the report of these records, against a baseline where one is given."""
@@ -124,7 +124,8 @@ def run_of(
             records=tuple(records),
             whole=whole or sizes,
             samples=samples or {},
-            outside=outside,
+            labels=labels,
+            label_datasets=label_datasets,
         ),
         replace(given, **facts),  # type: ignore[arg-type]
         before(baseline) if isinstance(baseline, Report) else baseline,

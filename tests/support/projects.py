@@ -72,7 +72,12 @@ class Project:
         listed = "".join(
             f"  {language}: {value}\n" for language, value in languages.items()
         )
-        self.write(f"qa/{name}/dataset.yaml", yaml or head + listed)
+        text = yaml or head + listed
+        self.write(f"qa/{name}/dataset.yaml", text)
+        for language in answers:
+            rubric = f"plain.{language}.yaml"
+            if rubric in text:
+                self.write(f"qa/{name}/{rubric}", RUBRIC.format(language))
         self.write(f"qa/{name}/test_{name}.py", MODULE.format(name=name))
         for language, recorded in answers.items():
             rows = [
@@ -204,10 +209,19 @@ def item(number: int, answer: str | None) -> dict[str, object]:
 
 
 def graded(gates: Mapping[str, str], head: str = "", *, judged: bool = False) -> str:
-    """Return a dataset.yaml with these gates, by language; ``judged`` by the rubric ``plain``."""
+    """Return a dataset.yaml with these gates, by language; ``judged`` by the rubric ``plain``.
+
+    If nothing else is said, no label measures its judge, which is waived: no bundled labels are
+    of that rubric.
+    """
+    is_waived = "judge" not in head and "rubric" not in head
+    if is_waived:
+        head = "\n".join(line for line in (head, "judge: unmeasured") if line)
     lines = ["kind: graded", *filter(None, [head]), "languages:"]
     for language, declared in gates.items():
-        rubric = f", rubric: plain.{language}.yaml" if judged else ""
+        rubric = ""
+        if judged or is_waived:
+            rubric = f", rubric: plain.{language}.yaml"
         lines.append(
             f"  {language}: {{file: {language}.jsonl{rubric}, gates: {{{declared}}}}}"
         )

@@ -23,16 +23,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from qagate.evaluators.statistics import intervals, probabilities
 from qagate.evaluators.statistics.intervals import (
     TAIL,
+    Z95,
     Array,
     Estimate,
+    Interval,
     wilson,
 )
 
@@ -121,15 +131,7 @@ class Confusion:
 
     def kept(self, name: str, tail: float = TAIL) -> KeptShare:
         """Return the share of a class that stays on its side of the border."""
-        row = self.row(name)
-        is_inner = name in self.inner
-        value = 0.0
-        for grade, share in zip(self.classes, row.shares, strict=True):
-            if (grade in self.inner) is is_inner:
-                value += share
-        value = min(1.0, value)
-        low, high = wilson(value * row.size, row.size, row.z(tail)) or (0.0, 1.0)
-        return KeptShare(of=name, labels=row.labels, value=value, low=low, high=high)
+        return _kept_share(self.row(name), name, self.classes, self.inner, tail)
 
     def youden(self, tail: float = TAIL) -> Youden:
         """Return J of the classes that the judge keeps least, one on each side of the border.
@@ -194,6 +196,14 @@ class Confusion:
         ]
         weights: Array = self.inverse[:, columns].sum(axis=1)
         return weights
+
+    def with_labels(self, times: float) -> Confusion:
+        """Return the confusion as so many times as many labels would show it."""
+        rows = [
+            replace(row, labels=round(row.labels * times), size=row.size * times)
+            for row in self.rows
+        ]
+        return replace(self, rows=tuple(rows))
 
     def place_of(self, grade: str) -> int:
         """Return the place of the class that a grade stands for."""
@@ -291,6 +301,31 @@ def class_row(
         size=size,
         freedom=questions - 1 if is_estimated else math.inf,
     )
+
+
+def _kept_share(
+    row: ClassRow,
+    name: str,
+    classes: Sequence[str],
+    inner: Collection[str],
+    tail: float = TAIL,
+) -> KeptShare:
+    is_inner = name in inner
+    value = 0.0
+    for grade, share in zip(classes, row.shares, strict=True):
+        if (grade in inner) is is_inner:
+            value += share
+    value = min(1.0, value)
+    low, high = wilson(value * row.size, row.size, row.z(tail)) or (0.0, 1.0)
+    return KeptShare(of=name, labels=row.labels, value=value, low=low, high=high)
+
+
+def kept_shares(counts: LabelCounts, inner: Collection[str]) -> Iterator[KeptShare]:
+    """Yield how much of each class that has labels the judge keeps on its side."""
+    for name in counts.classes:
+        row = class_row(counts, name, inner)
+        if row is not None:
+            yield _kept_share(row, name, counts.classes, inner)
 
 
 def correlations_of(
@@ -450,7 +485,10 @@ class CorrectedChange:
 
     value: float
     pairs: int
-    variance_of_pairs: float
+    spread: float
+    """The variance of one pair."""
+    size: float
+    """The number of independent pairs with the same information."""
     z_of_pairs: float
     parts: tuple[PartOfChange, ...]
     """One for each group whose judge errs."""
@@ -467,7 +505,7 @@ class CorrectedChange:
         by_labels = math.fsum(part.variance(bound) for part in self.parts)
         of_labels = intervals.normal_quantile(tail) * math.sqrt(by_labels)
         of_pairs = self.z_of_pairs * math.sqrt(
-            self.variance_of_pairs + (self.value - bound) ** 2 / self.pairs
+            (self.spread + (self.value - bound) ** 2) / self.size
         )
         return combined((of_pairs, of_labels))
 
@@ -475,22 +513,12 @@ class CorrectedChange:
     def estimate(self) -> Estimate:
         """The change with its 95 % interval: the bounds that it is not shown to be beyond."""
 
-        def above(bound: float) -> float:
-            return self.value - self._reach(bound, TAIL) - bound
+        def reach(bound: float) -> float:
+            return self._reach(bound, TAIL)
 
-        def below(bound: float) -> float:
-            return bound - self.value - self._reach(bound, TAIL)
-
-        low = high = self.value
-        if above(-1.0) > 0:
-            low = probabilities.root(above, -1.0, self.value)
-        else:
-            low = -1.0
-        if below(1.0) > 0:
-            high = probabilities.root(below, self.value, 1.0)
-        else:
-            high = 1.0
-        return Estimate.of(self.value, (low, high), self.pairs)
+        low = max(-1.0, _lower_end(self.value, reach))
+        high = min(1.0, _upper_end(self.value, reach))
+        return Estimate.of(self.value, (min(low, high), high), self.pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -546,7 +574,8 @@ def corrected_change(
     return CorrectedChange(
         value=value,
         pairs=round(pairs),
-        variance_of_pairs=spread / size,
+        spread=spread,
+        size=size,
         z_of_pairs=intervals.quantile(clusters, pairs, tail),
         parts=tuple(_parts(changes, readers, pairs)),
     )
@@ -613,3 +642,85 @@ def allowed_by_youden(value: float, low: float, margin: float, youden: Youden) -
         return False
     reach = combined((value - low, margin * (youden.value - youden.low)))
     return value + margin * youden.value - reach > 0
+
+
+# One run's answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedShare:
+    """A share of answers without its judge's errors."""
+
+    estimate: Estimate
+    """Within 0 to 1, and never narrower than the share as judged."""
+    fits: bool
+    """Whether the labels can explain these grades: the interval is not beyond 0 or 1 as a whole."""
+
+
+def corrected_share(
+    answers: GradeChanges, readers: Mapping[str, Reader], judged: Interval
+) -> CorrectedShare | None:
+    """Return the true share of answers on the inner side of the border.
+
+    ``answers`` are given as changes from ``MISS`` to their grade, and ``judged`` is the interval of
+    the share as judged. z² answers, half of them on either side, are added for the interval, as
+    Agresti and Coull (1998), Am. Stat. 52:119, and Lang and Reiczigel (2014) do: a share of 1 in 20
+    answers has a width. None without answers, or where a confusion has no inverse.
+    """
+    plain = corrected_change(answers, readers)
+    if plain is None:
+        return None
+    size = plain.size
+    best, worst = 1.0, 0.0
+    for reader in readers.values():
+        if isinstance(reader, Confusion):
+            best = max(best, float(reader.weights.max()))
+            worst = min(worst, float(reader.weights.min()))
+    added = Z95**2
+    total = size + added
+    centre = (size * plain.value + added * (best + worst) / 2) / total
+    squares = size * (plain.spread + plain.value**2)
+    squares += added * (best**2 + worst**2) / 2
+    variance = (squares / total - centre**2) / total
+
+    def reach(bound: float) -> float:
+        by_labels = math.fsum(part.variance(bound) for part in plain.parts)
+        return combined(
+            (plain.z_of_pairs * math.sqrt(variance), Z95 * math.sqrt(by_labels))
+        )
+
+    low = _lower_end(centre, reach)
+    high = _upper_end(centre, reach)
+    fits = low < 1 and high > 0
+    value = min(1.0, max(0.0, plain.value))
+    low = min(value, max(0.0, low))
+    high = max(value, min(1.0, high))
+    missing_width = max(0.0, judged[1] - judged[0] - (high - low))
+    ends = max(0.0, low - missing_width), min(1.0, high + missing_width)
+    return CorrectedShare(estimate=Estimate.of(value, ends, plain.pairs), fits=fits)
+
+
+WIDEST = 3.0
+"""No end of a corrected share is looked for beyond this."""
+
+
+def _lower_end(value: float, reach: Callable[[float], float]) -> float:
+    """Return the lowest bound that a figure is not shown to be above."""
+
+    def above(bound: float) -> float:
+        return value - reach(bound) - bound
+
+    if above(-WIDEST) <= 0:
+        return -WIDEST
+    return probabilities.root(above, -WIDEST, value)
+
+
+def _upper_end(value: float, reach: Callable[[float], float]) -> float:
+    """Return the highest bound that a figure is not shown to be below."""
+
+    def below(bound: float) -> float:
+        return bound - value - reach(bound)
+
+    if below(WIDEST) <= 0:
+        return WIDEST
+    return probabilities.root(below, value, WIDEST)

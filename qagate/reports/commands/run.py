@@ -29,7 +29,7 @@ PLUGIN = "qagate.reports.plugin"
 
 VALUED = frozenset((
     "--accept-changed", "--adjudications", "--anchor", "--baseline", "--batch-wait",
-    "--calibration", "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge",
+    "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge",
     "--key-env", "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models",
     "--prompt", "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n",
     "-o", "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",

@@ -26,7 +26,8 @@ from qagate.evaluators.statistics.intervals import (
     Interval,
     quantile,
 )
-from qagate.reports.run.evidence import AuditPlan, Calibration
+from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Obstacle, Role
 
@@ -162,8 +163,8 @@ class PairedSlice:
     """The checks and extra metrics that the other run took in another way."""
     narrow: str = ""
     """Why the items cannot be compared: a partial slice, or too few pairs; else empty."""
-    calibrations: tuple[Calibration, ...] = ()
-    """The judge's errors: in the slice's language, then in others; empty where not measured."""
+    judge: SliceJudge | None = None
+    """Who reads the answers of both runs; None where that is not asked."""
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of either run."""
     plan: AuditPlan = field(default_factory=dict)

@@ -22,7 +22,7 @@ from qagate.evaluators.statistics.metrics import DROP
 from qagate.evaluators.statistics.paired import Z80, holm, p_value_beyond
 from qagate.reports.compare.differences import change_for, elsewhere, not_asked, scopes
 from qagate.reports.compare.pairs import Lone, PairedDifference, Sides
-from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
 from qagate.reports.metrics.gate import BY_RUN, MORE_LABELS, ROUNDING, way_out
 from qagate.reports.run.report import GateResult, GateState, Obstacle
 

@@ -11,11 +11,10 @@ and code, count as read: J is 1, and there is nothing to correct.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
-from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import (
     TAIL,
     Estimate,
@@ -135,6 +134,16 @@ class JudgeErrors:
         corrected_harm = corrected.value if rises else -corrected.value
         return corrected_harm <= margin + ROUNDING
 
+    def with_labels(self, times: float) -> "JudgeErrors":
+        """Return the errors as so many times as many labels would show them."""
+        readers: dict[str, Reader] = {}
+        for name, reader in self.readers.items():
+            if isinstance(reader, Confusion):
+                readers[name] = reader.with_labels(times)
+            else:
+                readers[name] = reader
+        return replace(self, readers=readers)
+
     def shrunk(self, margin: float, tail: float = TAIL) -> float:
         """Return the largest change that the judge may show if the true one keeps to the margin.
 
@@ -177,13 +186,7 @@ def _youden(
         youden = PERFECT
         if isinstance(reader, Confusion):
             youden = reader.youden(tail)
-        parts.append((youden, weight_of.get(name, 0.0)))
-    return pooled(parts)
-
-
-def missing_labels(language: str, lacking: Mapping[str, tuple[int, int]]) -> str:
-    """Return which classes lack labels; ``lacking`` has what they have, and what they need."""
-    parts = []
-    for name, (labels, needed) in lacking.items():
-        parts.append(f"{plural(labels, 'label')} {name}, {needed - labels} more needed")
-    return f"in {language}: {'; '.join(parts)}"
+        weight = weight_of.get(name, 0.0)
+        if weight > 0:
+            parts.append((youden, weight))
+    return pooled(parts) if parts else PERFECT

@@ -1,8 +1,8 @@
 """Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from qagate.cases.dataset import EvidenceRule, Slice, Threshold
 from qagate.evaluators.metric_specs import CHECK_PREFIX
@@ -32,6 +32,9 @@ from qagate.reports.run.report import (
 )
 from qagate.reports.run.usage import taken, usage_estimate
 
+Doubt = Callable[[Threshold], str]
+"""Says why the judge's errors do not let a bar pass; empty where they do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageInputs:
@@ -43,6 +46,8 @@ class UsageInputs:
     summary: SliceSummary
     distrust: str = ""
     """Empty: the judge has no part in usage."""
+    doubt: Doubt | None = None
+    """None: likewise."""
 
     def _ends(self, name: str) -> list[Estimate]:
         most = (0.0, math.inf)
@@ -126,6 +131,10 @@ class GateInputs:
     """The worst and the best estimate of each metric of repeats, by its name."""
     remedy: str = ""
     """What would get ungraded items a grade."""
+    doubt: Doubt | None = None
+    """Why a share that clears its bar as judged does not pass."""
+    unmeasured: frozenset[str] = frozenset()
+    """The extra metrics that decide nothing, as no label shows the errors of their judge."""
 
     def is_bounded(self, name: str) -> bool:
         """Return whether a metric's extremes over the ungraded items are known."""
@@ -161,6 +170,8 @@ class GateInputs:
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
+        if name in self.unmeasured:
+            return without_labels(name)
         if name not in self.summary.measures and metrics.is_repeated(name):
             return f"{name} needs --repeats {metrics.tries_of(name)}; run with so many"
         if name not in self.summary.measures:
@@ -258,7 +269,21 @@ def gate_inputs(
             for name in gated_repeats(slice_) if name in summary.measures
         },
         remedy=known or "run the same command again to grade them",
+        unmeasured=unmeasured_metrics(slice_),
     )  # fmt: skip
+
+
+def unmeasured_metrics(slice_: Slice) -> frozenset[str]:
+    """Return the extra metrics of a slice by a model that no label measures, and no one waived."""
+    return frozenset(metric.name for metric in slice_.metrics if not metric.unmeasured)
+
+
+def without_labels(name: str) -> str:
+    """Return why a gate on such a metric is not decided."""
+    return (
+        f"{name} {Obstacle.UNMEASURED}: no label shows how its judge errs; "
+        "say unmeasured: true beside it in dataset.yaml to let it decide"
+    )
 
 
 _REMEDIES = {
@@ -273,6 +298,8 @@ def slice_gates(
     summary: SliceSummary,
     distrust: str = "",
     sample: metrics.Sample | None = None,
+    *,
+    doubt: Doubt | None = None,
 ) -> tuple[GateResult, ...]:
     """Return the slice's gates on this run alone; ``distrust`` says why its judge is not trusted.
 
@@ -286,6 +313,7 @@ def slice_gates(
     if not thresholds:
         return ()
     judged = gate_inputs(slice_, records, summary, distrust, sample)
+    judged = replace(judged, doubt=doubt)
     used = UsageInputs(slice_=slice_, records=records, summary=summary)
     return tuple(evaluate(one, used if one.of_usage else judged) for one in thresholds)
 
@@ -335,6 +363,10 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     if bounds:
         state = side_of(threshold, bounds)
         sentence = inputs.sentence(threshold, state, estimate, bounds)
+        doubt = inputs.doubt(threshold) if inputs.doubt and state == "PASS" else ""
+        if doubt:
+            state = "INCONCLUSIVE"
+            sentence = f"{sentence}; {doubt}"
     low, high = (
         one if math.isfinite(one) else None for one in values or (math.nan, math.nan)
     )

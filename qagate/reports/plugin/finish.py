@@ -329,7 +329,6 @@ def _facts(
         provenance=provenance(run.plan, options.choice, outcomes, _origin(run)),
         run=about_run,
         complete=not ended.interrupted and not status.failure,
-        calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
         labels=run.calibrator.records(run.host.arrivals.outcomes),
         label_datasets=run.calibrator.datasets,
         canaries=status.canaries,

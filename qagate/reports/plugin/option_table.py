@@ -125,14 +125,6 @@ OPTIONS = (
         ),
     ),
     Option(
-        name="calibration",
-        metavar="on|N|off",
-        help=(
-            "on how many labelled items of each language an LLM judge is measured: all "
-            "(on, the default), N, or none (off: its gates are INCONCLUSIVE)"
-        ),
-    ),
-    Option(
         name="adjudications",
         metavar="FILE|off",
         help=(

@@ -30,16 +30,6 @@ def read_amount(name: str, text: str) -> float:
     return float(_read(name, text.strip(), pattern, "a number above 0")[0])
 
 
-def read_label_limit(name: str, text: str) -> int | None:
-    """Return how many labelled items measure the judge: None for ``on``, 0 for ``off``."""
-    if text == "on":
-        return None
-    if text == OFF:
-        return 0
-    digits = _read(name, text, "[0-9]+", "on, off or a whole number")[0]
-    return read_whole(name, digits)
-
-
 def read_name(name: str, text: str) -> str:
     """Return a plain name, for instance of a release."""
     needed = "a name of letters, digits, '.', '_' and '-'"

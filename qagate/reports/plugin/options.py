@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from qagate.cases.dataset import Selection, Shards, parse_shard
+from qagate.cases.dataset import Plan, Selection, Shards, parse_shard
 from qagate.evaluators.command_line import CommandParser
-from qagate.evaluators.core import RECORDED, UsageError
+from qagate.evaluators.core import LEXICAL, RECORDED, UsageError
 from qagate.evaluators.ledger.place import LedgerPlace, read_place
 from qagate.evaluators.models.keys import read_key_names
 from qagate.evaluators.reading import project_settings
@@ -22,7 +22,6 @@ from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
     read_amount,
-    read_label_limit,
     read_limit,
     read_name,
     read_seconds,
@@ -54,8 +53,8 @@ class RunOptions:
     models: Path | None
     judges: tuple[str, ...]
     allow_self_judge: bool
-    calibration: int | None
-    """Labelled items a language that measure the judge; None for all, 0 for none."""
+    judge_is_named: bool
+    """Whether ``--judge`` was given."""
     adjudications: Path | None
     adjudications_off: bool
     key_names: Mapping[str, str]
@@ -132,7 +131,7 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         models=path("models"),
         judges=tuple(given.get("judge", [DEFAULT_JUDGE])),
         allow_self_judge="allow-self-judge" in given,
-        calibration=value("calibration", read_label_limit, None),
+        judge_is_named="judge" in given,
         adjudications=path("adjudications"),
         adjudications_off=given.get("adjudications") == OFF,
         key_names=read_key_names(given.get("key-env", ())),
@@ -233,3 +232,15 @@ def shard_header(options: RunOptions) -> list[str]:
     }
     given = [f"{name} {limit:.12g}" for name, limit in limits.items() if limit]
     return [f"shard {shard.held[0]} of {shard.of}: {', '.join(given)}"]
+
+
+def check_judge_is_named(options: RunOptions, plan: Plan) -> None:
+    """Raise UsageError where a live model would be judged by rules that nobody asked for."""
+    if options.model == RECORDED or options.judge_is_named or options.answers:
+        return
+    for item in plan.items.values():
+        if item.slice.kind.by_rubric:
+            raise UsageError(
+                f"{item.slice.name} needs a judge: name a model (--judge SPEC), or say "
+                f"--judge {LEXICAL} for rules"
+            )

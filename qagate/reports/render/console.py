@@ -17,7 +17,7 @@ from qagate.reports.gates.decide import (
     NO_GATE,
     NOTHING_GRADED,
 )
-from qagate.reports.judge.measured import NAME_A_MODEL
+from qagate.reports.judge.measuring import NAME_A_MODEL
 from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from qagate.reports.render import words
 from qagate.reports.run import clean

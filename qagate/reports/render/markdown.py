@@ -12,7 +12,8 @@ from itertools import accumulate, chain, islice
 from jinja2 import Template
 from markupsafe import Markup
 
-from qagate.evaluators.core import NOT_ATTEMPTED, UNANSWERED
+from qagate.evaluators.core import INCORRECT, NOT_ATTEMPTED, UNANSWERED
+from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
 from qagate.evaluators.statistics.metrics import YOUDEN
@@ -152,11 +153,16 @@ def _cards(cards: Sequence[Calibration]) -> Iterator[tuple[list[str], list[list[
             title = f"{one.dataset}:{one.language}, {one.labels}{lost}"
             rows.append([title, f"{floor}: {reached}" if floor else "none", *shown])
             if names is _GRADED:
-                rates = (
-                    one.separations[YOUDEN].rates if YOUDEN in one.separations else ()
-                )
-                rows[-1].append(number(rates[1].value) if len(rates) > 1 else "–")
+                rows[-1].append(_finds_wrong_ones(one))
         yield [*head, *(["Finds the wrong ones"] if names is _GRADED else [])], rows
+
+
+def _finds_wrong_ones(calibration: Calibration) -> str:
+    """Return the share of labelled wrong answers that the judge does not let pass."""
+    for share in calibration.kept:
+        if share.of in (INCORRECT, NOT_CORRECT):
+            return number(share.value)
+    return "–"
 
 
 def _examples(report: Report, measured: Sequence[Calibration]) -> Iterator[Record]:

@@ -14,7 +14,7 @@ from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
 from qagate.evaluators.statistics.intervals import Estimate
-from qagate.evaluators.statistics.separation import Separation
+from qagate.evaluators.statistics.misclassification import KeptShare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +201,6 @@ class Calibration:
     source: MeasuredIn = "records"
     """Where the verdicts are: in the run's ``records``, in this ``session``, or in the ``ledger``.
     """
-    blocks: str = ""
-    """Why the gates that depend on it cannot be decided."""
     stand_in: str = ""
     """How an offline judge with a floor of its own compares with a model's floor."""
     items: int = 0
@@ -213,10 +211,10 @@ class Calibration:
     """Verdicts that are missing."""
     constructed: int = 0
     """Labels of answers that were written to test the judge."""
-    separations: Mapping[str, Separation] = field(default_factory=dict)
-    """How well it tells classes apart, by ``youden`` and the like."""
     pass_bar: int | None = None
     """The rating that passes; None where labels are no ratings."""
+    kept: tuple[KeptShare, ...] = ()
+    """How much of each class it keeps on its side of the border of answers that pass."""
     confusion: tuple[ConfusionCell, ...] = ()
     tokens: int = 0
     """Of replies that no record counts, as is the cost in USD."""
@@ -355,6 +353,8 @@ class Judging:
     calibrations: tuple[Calibration, ...] = ()
     unmeasured: tuple[str, ...] = ()
     """Slices whose judge no labels of the run measure."""
+    waived: tuple[str, ...] = ()
+    """Why grades count as read although no label measures who gave them, a line each."""
     disagreements: tuple[str, ...] = ()
     """The keys of items on which a panel split."""
     audited: int = 0

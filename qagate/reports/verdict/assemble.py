@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from qagate.cases.dataset import (
@@ -20,20 +21,19 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.comparison import compare, lacking, lost_answers, parity
+from qagate.reports.compare.judge_drift import drift_notes
 from qagate.reports.compare.pairs import PairedSlice, pair_records, unless_own
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
 from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.change import change_gates
+from qagate.reports.judge.calibration import calibrations_of
 from qagate.reports.judge.canary_notes import canary_notes
-from qagate.reports.judge.judging import (
-    corrected_gates,
-    drift_notes,
-    judging,
-    judging_notes,
-    measuring,
-)
-from qagate.reports.judge.measured import distrust, measured_among
+from qagate.reports.judge.corrected import corrected_gates, doubt_of
+from qagate.reports.judge.judging import judging, judging_notes
+from qagate.reports.judge.labels import label_sets
+from qagate.reports.judge.measuring import grades_of, read_by, slice_judges
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
@@ -68,10 +68,8 @@ class ReportInputs:
     """The number of items of each slice, by its name, with none left out by hand."""
     samples: Mapping[str, SliceSample] = field(default_factory=dict)
     """What ``--limit`` drew of slices, by their name."""
-    outside: tuple[Calibration, ...] = ()
-    """How labelled items that are not among the records measure the judge."""
     labels: tuple[Record, ...] = ()
-    """These labelled items with their grades."""
+    """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
     shards: Shards | None = None
@@ -79,7 +77,11 @@ class ReportInputs:
 
     @classmethod
     def of(
-        cls, plan: Plan, records: Iterable[Record], outside: tuple[Calibration, ...]
+        cls,
+        plan: Plan,
+        records: Iterable[Record],
+        labels: tuple[Record, ...] = (),
+        label_datasets: tuple[Dataset, ...] = (),
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -87,7 +89,8 @@ class ReportInputs:
             records=tuple(records),
             whole=Counter(item.slice.name for item in plan.items.values()),
             samples=plan.samples,
-            outside=outside,
+            labels=labels,
+            label_datasets=label_datasets,
             shards=plan.shard,
         )
 
@@ -103,12 +106,17 @@ class CountedRun:
     samples: Mapping[str, Sample]
     """The graded items counted."""
     calibrations: tuple[Calibration, ...]
-    """All measurements of the judge, from the records or elsewhere."""
-    distrusted: Mapping[str, str]
-    """Why a slice's judge is not trusted; empty where it is."""
+    """What each labelled set shows of the judge, for people to read."""
+    judges: Mapping[str, SliceJudge]
+    """Who reads the answers of each answered slice."""
     shards: Shards | None = None
     for_gates: bool = False
     """Whether only states of gates are asked for, not how they come about."""
+
+    def distrust(self, name: str) -> str:
+        """Return why nothing that a slice's judge says is believed; empty where it is."""
+        judge = self.judges.get(name)
+        return judge.obstacle if judge else ""
 
     def of(self, dataset: Dataset) -> list[Slice]:
         """Return the slices of a dataset that were run."""
@@ -146,20 +154,25 @@ def count_run(
             )
         summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
-    inside = (
-        () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
-    )
-    found = known.calibrations if known else (*inside, *inputs.outside)
+    if known:
+        judges = {
+            name: replace(one, grades=grades_of(own[name]))
+            for name, one in known.judges.items()
+            if name in own
+        }
+        calibrations = known.calibrations
+    else:
+        sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
+        judges = slice_judges(datasets, own, sets, judge)
+        calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
         slices=slices,
         records=own,
         summaries=summaries,
         samples=samples,
-        calibrations=found,
-        distrusted={
-            name: distrust(datasets, one, found, judge) for name, one in slices.items()
-        },
+        calibrations=calibrations,
+        judges=judges,
         shards=inputs.shards,
         for_gates=for_gates,
     )
@@ -198,11 +211,11 @@ def paired_slices(
             pairing=pairing,
             role=baseline.role,
             path=baseline.path,
-            blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
+            blocked=summary.obstacle or run.distrust(name) or changed or narrow,
             changed=changed,
             retaken=changed_metrics(slice_, baseline, origin),
             narrow=narrow,
-            calibrations=measuring(slice_, run.calibrations),
+            judge=(read_by(run.judges[name], new, old) if name in run.judges else None),
             people=baseline.people,
             plan=baseline.plan,
             elsewhere=tuple(
@@ -226,7 +239,6 @@ class Facts:
     provenance: Mapping[str, object]
     run: Mapping[str, object]
     complete: bool = True
-    calibrations: tuple[Calibration, ...] = ()
     labels: tuple[Record, ...] = ()
     """The labelled answers that were judged beside the plan's items."""
     label_datasets: tuple[Dataset, ...] = ()
@@ -257,12 +269,7 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, records, facts.calibrations)
-    inputs = replace(
-        inputs,
-        labels=facts.labels,
-        label_datasets=facts.label_datasets,
-    )
+    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
     return account(inputs, facts, baseline, anchor)
 
 
@@ -281,7 +288,9 @@ def account(
         _comparison(anchored, anchor, facts),
     )
     decision, session = _decided(run, (sides, anchored), facts, earlier)
-    found = judging(run.datasets, run.records, facts.judge, run.calibrations)
+    found = judging(
+        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+    )
     made = Report(
         model=facts.model,
         judge=facts.judge,
@@ -301,7 +310,7 @@ def account(
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
             *canary_notes(facts.canaries),
-            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
@@ -329,7 +338,7 @@ def _cost(
 ) -> float | None:
     """Return what answers, labels and canaries cost in USD; None if a price is not known."""
     costs = [record.cost for record in records]
-    costs += [calibration.cost for calibration in inputs.outside]
+    costs += [label.cost for label in inputs.labels]
     return total_cost([*costs, facts.canary_usage.cost])
 
 
@@ -337,7 +346,7 @@ def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> in
     usage = facts.canary_usage
     tokens = usage.input_tokens + usage.output_tokens
     tokens += sum(record.tokens for record in records)
-    return tokens + sum(calibration.tokens for calibration in inputs.outside)
+    return tokens + sum(label.tokens for label in inputs.labels)
 
 
 def _decided_as(
@@ -452,12 +461,16 @@ def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult
             name = one.name
             summary, distrust, sample = (
                 run.summaries[name],
-                run.distrusted[name],
+                run.distrust(name),
                 run.samples[name],
             )
-            yield from slice_gates(one, run.records[name], summary, distrust, sample)
+            judge = run.judges.get(name)
+            doubt = partial(doubt_of, judge, run.records[name]) if judge else None
+            yield from slice_gates(
+                one, run.records[name], summary, distrust, sample, doubt=doubt
+            )
             why = summary.obstacle or distrust
-            yield from corrected_gates(one, run.records[name], run.calibrations, why)
+            yield from corrected_gates(one, run.records[name], judge, why)
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope, states_only=run.for_gates)

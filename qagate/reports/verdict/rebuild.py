@@ -41,16 +41,11 @@ def inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
         whole[summary.name] = summary.whole
         if summary.sample:
             samples[summary.name] = summary.sample
-    outside = []
-    for calibration in report.judging.calibrations:
-        if calibration.source != "records":
-            outside.append(calibration)
     return ReportInputs(
         datasets=datasets,
         records=report.records,
         whole=whole,
         samples=samples,
-        outside=tuple(outside),
         labels=report.labels,
         label_datasets=report.label_datasets,
         shards=report.shards,

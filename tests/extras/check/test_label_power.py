@@ -15,8 +15,10 @@ from qagate.cases.extras.check.label_power import (
 )
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.statistics.intervals import wilson
-from qagate.reports.judge.measured import calibration_of
+from qagate.reports.judge.calibration import calibration_of
+from qagate.reports.judge.labels import LabelSet
 from qagate.reports.metrics.summary import summarise
+from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record
 from tests.support.made_records import make_record, make_slice
 
@@ -84,9 +86,14 @@ def test_questions_needed_are_the_fewest_that_a_judge_without_an_error_needs() -
     assert least_right([1] * (needed - 1), 0.85) is None
 
 
+def calibrated(records: list[Record]) -> Calibration:
+    labels = LabelSet(slice_=SLICE, records=tuple(records))
+    return calibration_of(labels, summarise(records, SLICE), (), "openai:judge")
+
+
 def test_the_lower_end_of_j_is_that_of_a_run() -> None:
     records = measured(2, 5)
-    found = calibration_of(SLICE, records, summarise(records, SLICE), ())
+    found = calibrated(records)
     right, wrong, _ = classes(60, 60)
     assert found.measures["youden"].low == pytest.approx(
         lower_end_of_youden(right, wrong, errors=(2, 5))
@@ -97,7 +104,7 @@ def test_the_lower_end_of_j_is_that_of_a_run() -> None:
 def test_the_floor_takes_as_many_as_a_run_does(errors: int, is_trusted: bool) -> None:
     """The run trusts a judge that is right on 110 of 120, and none that is on 109."""
     records = measured(errors // 2, errors - errors // 2)
-    found = calibration_of(SLICE, records, summarise(records, SLICE), ())
+    found = calibrated(records)
     assert (found.trusted is True) is is_trusted
     assert said_of(60, 60)[-1] == "the floor takes 110 of all 120 (0.917)"
 

@@ -688,7 +688,7 @@ def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
 
 
 def named(server: Loopback, provider: str = "openai") -> tuple[str, ...]:
-    return "--judge", f"{provider}:j@{server.url}/v1", "--calibration", "off"
+    return "--judge", f"{provider}:j@{server.url}/v1"
 
 
 @pytest.mark.slow

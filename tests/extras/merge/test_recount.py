@@ -14,12 +14,12 @@ import pytest
 from qagate.cases.config import DatasetGates, GatesFile
 from qagate.cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
 from qagate.evaluators.core import Outcome, UsageError, Vote
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run import provenance as made
-from qagate.reports.run.evidence import Calibration, Comparison, LanguageGap
+from qagate.reports.run.evidence import Comparison, LanguageGap
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.report import Report, SessionStatus
 from qagate.reports.run.run_json import (
@@ -30,6 +30,7 @@ from qagate.reports.run.run_json import (
 )
 from qagate.reports.verdict.rebuild import rebuilt, regated
 from tests.support.figures import some
+from tests.support.labelled_answers import C, N, W, label_dataset, label_set
 from tests.support.made_runs import (
     RUBRIC,
     answered,
@@ -220,21 +221,18 @@ def test_a_shards_own_end_is_that_of_the_whole(
 
 
 def test_a_judge_measured_outside_the_records_stays_measured() -> None:
-    """Once for all shards, and still a reason not to decide."""
-    low = {"kappa": Estimate(value=0.2, low=0.1, high=0.3, n=9)}
-    outside = Calibration(
-        dataset="judges", language="en", measures=low, trusted=False, source="ledger",
-        blocks="judge not trusted in en", graders=("facts:en",), tokens=5,
-    )  # fmt: skip
-    made = run_of(answered("cc"), outside=(outside,))
+    """It is counted again from the labelled answers: once, and still a reason not to decide."""
+    labels = label_set({(C, C): 40, (W, C): 40, (N, N): 40})
+    made = run_of(
+        answered("cc"),
+        labels=labels.records,
+        label_datasets=(label_dataset(labels),),
+    )
     assert made.decision.code == 6
     again = rebuilt(made, None)
     assert (again.judging, again.decision) == (made.judging, made.decision)
     found = merged([made, made], None)
     assert (found.tokens, found.decision) == (made.tokens, made.decision)
-    other = replace(outside, measures={"kappa": UNDEFINED})
-    with pytest.raises(UsageError, match="differ in metrics of the judge by judges:en"):
-        merged([made, run_of(answered("cc"), outside=(other,))], None)
 
 
 POOLED = replace(DROP, pool=True)
@@ -363,11 +361,10 @@ def test_records_come_back_exactly(tmp_path: Path) -> None:
     one = graded_slice(
         "en", DROP, floor={"kappa": 0.5}, pass_bar=7, penalty=2.0, by=("topic",)
     )
-    dataset = facts_dataset(one, pooled=(POOLED,), holm=True, require_calibration=True)
+    dataset = facts_dataset(one, pooled=(POOLED,), holm=True)
     (found,) = load_datasets(json.loads(json.dumps(dump_datasets([dataset]))))
-    assert (found.pooled, found.holm, found.require_calibration) == (
+    assert (found.pooled, found.holm) == (
         (POOLED,),
-        True,
         True,
     )
     assert found.slices == {"en": one}

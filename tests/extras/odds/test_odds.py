@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from qagate.cases.dataset import Threshold
 from qagate.evaluators.core import CORRECT
-from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.paired import power
 from qagate.reports.extras.odds import odds as chances
 from qagate.reports.gates.decide import SessionFacts
-from qagate.reports.judge.judging import JudgeScale
+from qagate.reports.judge.labels import Labels
+from qagate.reports.judge.slice_judge import SliceJudge, errors_of
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record
 from qagate.reports.verdict.assemble import (
@@ -26,6 +26,7 @@ from qagate.reports.verdict.assemble import (
     count_run,
     decision_of,
 )
+from tests.support.labelled_answers import C, N, W, label_set
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import (
     answered,
@@ -295,7 +296,9 @@ def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
     both = facts_dataset(*slices, pooled=(replace(drop, max=0.05, pool=True),))
     pooled = chances.expected_shares(both, own, baseline=True, discordance=0.1)
     assert pooled["facts:en"] > found["facts:en"]
-    scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")
-    assert chances.units_needed(drop, 600, 0.1, scale) > chances.units_needed(
+    known = label_set({(C, C): 90, (C, W): 10, (W, W): 90, (W, C): 10, (N, N): 50})
+    judge = SliceJudge(slice_=graded_slice(), labels=Labels.of(graded_slice(), [known]))
+    errors = errors_of([(judge, 1.0)])
+    assert chances.units_needed(drop, 600, 0.1, errors) > chances.units_needed(
         drop, 600, 0.1
     )

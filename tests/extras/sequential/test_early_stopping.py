@@ -52,7 +52,10 @@ def capitals(project: Project, monkeypatch: Patch) -> Project:
 
 def options(server: Loopback, *more: str) -> tuple[str, ...]:
     model = f"openai:m@{server.url}/v1"
-    return ("--baseline=before", "--until-decided", "--model", model, *more, "qa")
+    return (
+        *("--baseline=before", "--until-decided", "--judge", "lexical"),
+        *("--model", model, *more, "qa"),
+    )
 
 
 def counts(project: Project, name: str) -> dict[str, int]:

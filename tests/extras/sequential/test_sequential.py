@@ -26,7 +26,6 @@ from qagate.reports.extras.sequential.early_stopping import (
 )
 from qagate.reports.extras.sequential.sequential import BROKEN, place_of
 from qagate.reports.plugin.calibrator import Calibrator
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record, make_record
 from qagate.reports.run.report import GateResult, Report
 from tests.support.figures import some
@@ -245,7 +244,11 @@ class Watching(Calibrator):
     def is_complete(self, outcomes: object) -> bool:
         return Watching.measured
 
-    def calibrations(self, outcomes: object) -> tuple[Calibration, ...]:
+    def records(self, outcomes: object) -> tuple[Record, ...]:
+        return ()
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
         return ()
 
 

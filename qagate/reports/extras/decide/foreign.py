@@ -447,7 +447,10 @@ class ImportedRun:
                 rubric=rubric(
                     language=part, version=f"{own.name} {own.version}".strip()
                 ),
-                metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
+                metrics=tuple(
+                    MetricSpec(name=metric, unmeasured=True)
+                    for metric in self.metrics(name)
+                ),
                 thresholds=() if bare else (gate,),
                 cluster=self.choice.cluster,
             )

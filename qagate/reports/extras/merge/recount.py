@@ -8,7 +8,6 @@ from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
 from qagate.evaluators.core import UsageError
 from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import COLUMNS, Record
 from qagate.reports.run.report import Decided, Report, SliceSummary
 from qagate.reports.verdict.assemble import Facts, ReportInputs, account
@@ -35,7 +34,6 @@ def merged(
         records=_together(report.records for report in reports),
         whole={name: part.whole for name, part in parts.items()},
         samples={name: part.sample for name, part in parts.items() if part.sample},
-        outside=_outside(reports),
         labels=_together(report.labels for report in reports),
         label_datasets=_label_datasets(reports),
         shards=shards if shards and shards.missing else None,
@@ -143,29 +141,6 @@ def _label_datasets(reports: Iterable[Report]) -> tuple[Dataset, ...]:
             slices = {**dataset.slices, **first.slices}
             datasets[dataset.name] = replace(first, slices=slices)
     return tuple(datasets.values())
-
-
-def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
-    """Return the calibrations from outside the records, except those of slices in the records.
-
-    The first of equal figures counts, for the slices of all; of shards the least trusting one.
-    """
-    inside = {part.name for report in reports for part in report.slices}
-    found: dict[tuple[str, bool], Calibration] = {}
-    every = (one for report in reports for one in report.judging.calibrations)
-    for one in (one for one in every if one.source != "records"):
-        name = f"{one.dataset}:{one.language}"
-        first = found.setdefault((name, not one.measures), one)
-        if reports[0].shards:
-            first = min(
-                first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded)
-            )
-        else:
-            _same(f"metrics of the judge by {name}", [first.measures, one.measures])
-        graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
-        blocks = first.blocks or one.blocks
-        found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)
-    return tuple(one for (name, _), one in found.items() if name not in inside)
 
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:

@@ -28,7 +28,7 @@ from qagate.reports.extras.odds.kept_replies import KeptElsewhere, Work
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.gates.notes import Clusters
-from qagate.reports.judge.judging import calibrations_in
+from qagate.reports.judge.labels import label_sets_in
 from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
@@ -280,7 +280,7 @@ class RunPreview:
         queues = stoppable(self._plan, paired=self._is_paired)
         if not queues:
             return []
-        calibrations = tuple(calibrations_in(self._baseline))
+        sets = label_sets_in(self._baseline.report) if self._baseline else []
         discordances, _ = chances.known_discordance(self._baseline)
         expected: ExpectedShares = []
         for discordance in discordances:
@@ -291,7 +291,7 @@ class RunPreview:
                     clusters,
                     baseline=self._is_paired,
                     discordance=discordance,
-                    calibrations=calibrations,
+                    sets=sets,
                 )
             of_queues = {
                 name: share for name, share in shares.items() if name in queues
@@ -362,17 +362,24 @@ class RunPreview:
         The judge's errors are known only where it was measured: here by labelled items of
         the run, else by the baseline. A shard foretells its own end, as if it were whole.
         """
-        measured_here = {f"{record.dataset}:{record.language}" for record in records}
-        measured_elsewhere = []
-        for calibration in calibrations_in(self._baseline):
-            name = f"{calibration.dataset}:{calibration.language}"
-            if name not in measured_here:
-                measured_elsewhere.append(replace(calibration, source="session"))
         datasets = []
         for dataset in self._plan.datasets:
             datasets.append(replace(dataset, judge_unmeasured=True))
         plan = replace(self._plan, datasets=tuple(datasets), shard=None)
-        return ReportInputs.of(plan, records, tuple(measured_elsewhere))
+        if self._baseline is None:
+            return ReportInputs.of(plan, records)
+        report = self._baseline.report
+        label_datasets = list(report.label_datasets)
+        labels = list(report.labels)
+        names_here = {dataset.name for dataset in plan.datasets}
+        for dataset in report.datasets:
+            if dataset.kind.answered or dataset.name in names_here:
+                continue
+            label_datasets.append(dataset)
+            labels += [
+                record for record in report.records if record.dataset == dataset.name
+            ]
+        return ReportInputs.of(plan, records, tuple(labels), tuple(label_datasets))
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:

@@ -19,14 +19,15 @@ from qagate.evaluators.core import Outcome
 from qagate.evaluators.number_text import figure
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import expected_units
-from qagate.evaluators.statistics.metrics import DROP, YOUDEN
+from qagate.evaluators.statistics.metrics import DROP
 from qagate.evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from qagate.evaluators.text import first_of
 from qagate.reports.gates.notes import Clusters, scoped_gates
-from qagate.reports.judge.judging import JudgeScale, expected_scale
+from qagate.reports.judge.errors import JudgeErrors
+from qagate.reports.judge.labels import Labels, LabelSet
+from qagate.reports.judge.slice_judge import SliceJudge, errors_of
 from qagate.reports.metrics.summary import gold_of
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.evidence import Calibration
 from qagate.reports.run.record import Record, make_record
 from qagate.reports.verdict.assemble import (
     CountedRun,
@@ -273,12 +274,12 @@ class Simulation:
 
 def seen_by_judge(run: CountedRun) -> dict[str, float]:
     """Return the share of a true loss that the judge sees in each slice: Youden's J, if known."""
-    return {
-        name: max(0.0, found.value)
-        for one in run.calibrations
-        for name in one.graders
-        if (found := one.measures.get(YOUDEN)) and found.value is not None
-    }
+    seen = {}
+    for name, judge in run.judges.items():
+        errors = errors_of([(judge, 1.0)])
+        if not errors.obstacle and not errors.is_read:
+            seen[name] = max(0.0, errors.youden().value)
+    return seen
 
 
 def margin_of(dataset: Dataset, slice_: Slice) -> float:
@@ -442,7 +443,7 @@ def expected_shares(
     *,
     baseline: bool,
     discordance: float,
-    calibrations: Sequence[Calibration] = (),
+    sets: Sequence[LabelSet] = (),
 ) -> dict[str, float]:
     """Return the share of each slice asked until decided, if unchanged; a bar needs all items."""
     sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
@@ -453,23 +454,35 @@ def expected_shares(
             part for part in sizes if part[0].name == name
         ] or sizes  # of the pool all
         for gate in (gate for gate in gates if gate.paired and baseline):
-            scale = expected_scale(parts, calibrations, gate.of)
-            units, _ = units_needed(gate, count, discordance, scale)
+            errors = _expected_errors(parts, sets, gate.of)
+            units, _ = units_needed(gate, count, discordance, errors)
             shares[name] = max(shares[name], units / max(count, 1))
     _, pooled = shares.popitem()
     return {name: max(pooled, share) for name, share in shares.items()}
+
+
+def _expected_errors(
+    slices: Sequence[tuple[Slice, int]], sets: Sequence[LabelSet], measure: str
+) -> JudgeErrors | None:
+    """Return the errors that labels of an earlier run show; None where they show none."""
+    judges = []
+    for slice_, count in slices:
+        labels = Labels.of(slice_, sets)
+        if slice_.kind.by_rubric and labels:
+            judges.append((SliceJudge(slice_=slice_, labels=labels), float(count)))
+    return errors_of(judges, measure) if judges else None
 
 
 def units_needed(
     threshold: Threshold,
     count: int,
     discordance: float,
-    scale: JudgeScale | None = None,
+    errors: JudgeErrors | None = None,
 ) -> tuple[int, float]:
     """Return how many of ``count`` pairs a sequential margin takes, and the share left open."""
     margin = threshold.max or 0.0
     limit = margin if threshold.fail == "margin" else 0.0
-    allowed = scale.shrunk(margin, confident=True) if scale else margin
+    allowed = errors.shrunk(margin) if errors else margin
     units, left = expected_units(max(allowed, 0.0), limit, discordance, count)
     return round(units), left
 

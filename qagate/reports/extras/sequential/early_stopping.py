@@ -217,7 +217,10 @@ class EarlyStopping:
             for one in self._selected
         )
         inputs = ReportInputs.of(
-            self._plan, records, self._calibrator.calibrations(self._outcomes)
+            self._plan,
+            records,
+            self._calibrator.records(self._outcomes),
+            self._calibrator.datasets,
         )
         asked, samples = (
             Counter(one.slice.name for one in self._selected),

@@ -22,7 +22,7 @@ from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.compare import pairs
 from qagate.reports.compare.differences import elsewhere, not_asked, scopes, share_hit
 from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
-from qagate.reports.judge.judging import JudgeScale, judge_scale
+from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
@@ -251,7 +251,7 @@ def sequential_gates_of(
     """Yield the sequential gates of a run, compared with these earlier ones."""
     blocked = {}
     for name, summary in run.summaries.items():
-        blocked[name] = summary.obstacle or run.distrusted[name]
+        blocked[name] = summary.obstacle or run.distrust(name)
     for dataset in run.datasets:
         slices = run.of(dataset)
         scopes_of_slices = []
