@@ -74,12 +74,12 @@ def _obstacle(made: SliceJudge, judge: str) -> str:
     if made.lack:
         return made.lack
     reader = made.reader()
-    if isinstance(reader, Confusion) and reader.inverse is None:
-        return (
+    why = trust_of(made.labels, reader).obstacle(slice_.language)
+    if not why and isinstance(reader, Confusion) and reader.inverse is None:
+        why = (
             f"judge {Obstacle.DISTRUSTED} in {slice_.language}: its grades do not tell the classes "
             "of answers apart; use another judge"
         )
-    why = trust_of(made.labels, reader).obstacle(slice_.language)
     if why and parse_judges(judge.split(" ")).is_offline:
         return f"{why}; {NAME_A_MODEL} (--judge)"
     return why
