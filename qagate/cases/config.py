@@ -12,6 +12,7 @@ from qagate.cases.dataset import (
     DATASET_FILE,
     MAX_AGE_SECONDS,
     Dataset,
+    Retired,
     Sampling,
     Slice,
     Threshold,
@@ -55,7 +56,8 @@ SHARED_KEYS = (
 )
 """Keys of a language that the data set may give for all of them."""
 LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
-LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
+RETIRED_KEYS = ("ids", "reason")
+LANGUAGE_KEYS = ("file", "gates", "yes", "no", "retired", *SHARED_KEYS)
 DATASET_KEYS = (
     "kind",
     "languages",
@@ -276,6 +278,7 @@ class _DatasetFile:
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
+            retired=_retired(settings),
             bundled=path.resolve().is_relative_to(BUNDLED_LABELS),
             max_age_seconds=_max_age(top),
             floor=_floors(settings_of["floor"], "floor"),
@@ -296,6 +299,15 @@ class _DatasetFile:
             message = f"want a language code such as 'en', got {shown(rubric_language)}"
             raise settings.problem("rubric_language", message)
         return rubric_language
+
+
+def _retired(settings: Settings) -> Retired:
+    """Return the items that a language retires, and why. Raises UsageError without a reason."""
+    if "retired" not in settings.values:
+        return Retired()
+    part = settings.part("retired")
+    part.check_keys(RETIRED_KEYS, required=RETIRED_KEYS)
+    return Retired(ids=part.words("ids"), reason=part.text("reason"))
 
 
 def _max_age(top: Settings) -> float:

@@ -168,6 +168,18 @@ class SliceSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """Items that are to count no more, for instance because their question is wrong.
+
+    They stay in the file and are asked until a baseline was made with them retired: meanwhile
+    every gate has to hold with them and without them.
+    """
+
+    ids: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """One language of one data set."""
 
@@ -208,6 +220,7 @@ class Slice:
     """The one data set whose judge its labels measure; empty for all that judge alike."""
     order: str = ""
     """What stands for another order of the items, where gates are decided one by one."""
+    retired: Retired = field(default_factory=Retired)
     bundled: bool = False
     """Whether its labelled answers come with this package."""
     max_age_seconds: float = MAX_AGE_SECONDS

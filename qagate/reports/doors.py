@@ -19,10 +19,11 @@ from qagate.evaluators.doors import load_object
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from qagate.reports.compare.sides import Compared
     from qagate.reports.extras.decide.foreign import Choice, ForeignRun, ResultFile
     from qagate.reports.plugin.feature import Feature
     from qagate.reports.run.report import GateResult
-    from qagate.reports.verdict.assemble import Compared, CountedRun
+    from qagate.reports.verdict.assemble import CountedRun
 
 
 # Command: what ``qagate NAME`` does.

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import clustered_rate
-from qagate.reports.compare.pairs import difference_of
+from qagate.reports.compare.shares import difference_of
 from tests.benchmarks.common import SEED, show
 
 Labels = npt.NDArray[np.int64]

@@ -20,9 +20,10 @@ from qagate.evaluators.kinds import KINDS
 from qagate.evaluators.statistics.count_table import CountTable
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.metrics import METRICS
-from qagate.reports.compare.differences import PairCounts
-from qagate.reports.compare.pairs import difference_of
-from qagate.reports.gates.change import ChangeEvidence
+from qagate.reports.compare.change import ChangeCase, MetricChange
+from qagate.reports.compare.shares import difference_of
+from qagate.reports.compare.tables import PairCounts
+from qagate.reports.gates.change_evidence import ChangeEvidence
 from qagate.reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
 
@@ -176,7 +177,9 @@ def verdict(
     rule = Threshold(
         measure=measure, of=metric, max=margin, evidence="confident", fail=fail
     )
-    shown = ChangeEvidence(threshold=rule, sides=(), seen=found, extremes=(found,))
+    case = ChangeCase(change=found, strict=found)
+    change = MetricChange(cases=(case,), units=found.n)
+    shown = ChangeEvidence(threshold=rule, sides=(), change=change)
     return shown.state(shown.p_value())
 
 

@@ -80,19 +80,17 @@ def test_every_bundled_language_has_a_margin_of_its_own() -> None:
     """A loss in one language cannot hide among the others; the margin of each can be shown."""
     margins = {
         "simpleqa": 0.12,
-        "simpleqa/simpleqa_hard": 0.15,
+        "simpleqa/simpleqa_hard": 0.12,
         "boolq": 0.15,
         "eba": 0.15,
     }
-    few = {"simpleqa_hard:be", "eba:bg", "eba:pl", "eba:hu"}  # about 40 items
+    few = {"eba:bg", "eba:pl", "eba:hu"}  # 40 items
     for name, margin in {**margins, "smoke": 0.2}.items():
         slices = load_dataset(Path(f"cases/{name}/dataset.yaml")).slices
         assert slices
         for one in slices.values():
-            wanted = [0.25 if one.name in few else margin]
-            assert [
-                gate.max for gate in one.thresholds if gate.name == "drop"
-            ] == wanted
+            drops = [gate.max for gate in one.thresholds if gate.name == "drop"]
+            assert drops == [0.25 if one.name in few else margin]
 
 
 def bundled(name: str, language: str) -> Slice:
@@ -101,7 +99,7 @@ def bundled(name: str, language: str) -> Slice:
 
 @pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be"])
 def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
-    """Two kinds of hard ones; premises, most with one wrong detail, and some that nobody knows.
+    """Two kinds of hard ones and more; premises, most with a wrong detail, some that nobody knows.
     Round numbers are ranges, English asks directly, and Belarusian answers in Russian are gated."""
     own = bundled("simpleqa", language)
     hard, cases = (
@@ -109,7 +107,8 @@ def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
         load_cases(own),
     )
     kinds = Counter(case.metadata["kind"] for case in hard)
-    assert sorted(kinds.values()) == ([16, 26] if language == "be" else [60, 60])
+    assert len(kinds) >= 2
+    assert min(kinds.values()) >= 75
     premises = [case for case in cases if case.golds[0].startswith(MARKS)]
     details = [case for case in premises if case.id.startswith("premise-")]
     assert len(premises) >= 30

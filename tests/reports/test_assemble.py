@@ -22,7 +22,12 @@ from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import make_record
 from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import Facts, assemble
-from tests.support.made_runs import before, facts_dataset, graded_slice
+from tests.support.made_runs import (
+    before,
+    facts_dataset,
+    graded_slice,
+    with_records,
+)
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
@@ -205,7 +210,7 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
         [dataset(slice_)], items, {key: outcome(key, True, judge) for key in items}
     )
     origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
-    baseline = before(replace(old, judge=judge, provenance=origin))
+    baseline = with_other_answers(before(replace(old, judge=judge, provenance=origin)))
     return report(
         [dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline
     )
@@ -222,6 +227,12 @@ def test_a_changed_judge_blocks(
     assert gate.remedy == ("rejudge the earlier run" if changed else "")
 
 
+def with_other_answers(baseline: Baseline) -> Baseline:
+    """Return a baseline whose recorded answers are not those of this run's file."""
+    records = [replace(one, answer="Sofia") for one in baseline.records]
+    return with_records(baseline, records)
+
+
 def test_a_pooled_gate_is_no_slices_own() -> None:
     """All languages lost nothing, one had no gate: no pass, unless gates are off."""
     slices = {"bg": GRADED, "en": replace(GRADED, language="en", thresholds=())}
@@ -229,7 +240,8 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     both = replace(dataset(GRADED), slices=slices, pooled=(pooled,))
     items = {**items_of(slices["bg"], 200), **items_of(slices["en"], 2)}
     outcomes = {key: outcome(key, True) for key in items}
-    made = report([both], items, outcomes, before(report([both], items, outcomes)))
+    earlier = with_other_answers(before(report([both], items, outcomes)))
+    made = report([both], items, outcomes, earlier)
     assert {gate.state for gate in made.decision.gates} == {"PASS"}
     assert made.decision.code == 6
     assert (

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from qagate.cases.dataset import EvidenceRule, Fail, Threshold
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.compare.differences import differences
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.notes import margin_warnings
 from qagate.reports.run.record import Record
@@ -105,7 +106,7 @@ def test_estimate_evidence_compares_the_difference_itself() -> None:
     assert result.state == "PASS"
     result = one_drop(0.05, 1, 3, 16)
     assert result.state == "INCONCLUSIVE"
-    assert "about 145 pairs would decide it" in result.reason
+    assert "about 77 pairs would decide it" in result.reason
     assert "would decide" not in one_drop(0.0, 2, 2, 16).reason
 
 
@@ -158,7 +159,7 @@ def test_ratings_are_compared_by_the_new_runs_bar() -> None:
     new, old = changes(0, 0, 500)
     side = sides(new, old[:490], drop(0.05))
     (result,) = change_gates(make_dataset(side.slice_), [side])
-    assert "490 pairs; 10 items without a partner" in result.reason
+    assert "490 pairs; 10 items that the baseline lacks left out" in result.reason
 
 
 @pytest.mark.parametrize(
@@ -166,9 +167,12 @@ def test_ratings_are_compared_by_the_new_runs_bar() -> None:
     [
         (
             sides(graded(3), [], drop(0.1)),
-            "no graded item pairs with the baseline (3 items",
+            "no item has a grade in this run and in the baseline (0 of the baseline missing",
         ),
-        (sides(graded(error=2), graded(2), drop(0.1)), "no graded item pairs"),
+        (
+            sides(graded(error=2), graded(2), drop(0.1)),
+            "(2 of the baseline missing, edited or ungraded, 0 added)",
+        ),
         (
             sides(graded(3), graded(3), drop(None)),
             "drop needs a margin as a share of items",

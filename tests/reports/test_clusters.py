@@ -23,13 +23,11 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.kinds import JUDGED, NOT_CORRECT
 from qagate.reports.compare.comparison import compare
-from qagate.reports.compare.differences import differences, share_change
-from qagate.reports.compare.pairs import (
-    PairedSlice,
-    pair_records,
-    paired_difference,
-    passes,
-)
+from qagate.reports.compare.differences import differences
+from qagate.reports.compare.shares import share_difference
+from qagate.reports.compare.sides import PairedSlice, passes
+from qagate.reports.compare.states import pair_records
+from qagate.reports.compare.tables import share_change
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.change import change_gates
 from qagate.reports.judge.votes import panels
@@ -102,16 +100,14 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     """Twelve pairs of 240 would pass 0.1, three facts of sixty do not; so in a comparison."""
     slices = [make_slice(language=language) for language in LANGUAGES]
     sides = [side(one, lost=(3, 4, 5)) for one in slices]
-    found = paired_difference(sides)
+    found = share_difference(sides)
     assert (found.n, found.fixed, found.broke) == (240, 0, 12)
     assert found.interval == pytest.approx((-0.137, 0.013), abs=0.004)
     assert (found.better, found.worse) == (0, 3)
     assert found.p_value == pytest.approx(0.25)
     (gate,) = change_gates(make_dataset(*slices, pooled=[DROP]), sides)
     assert gate.state == "INCONCLUSIVE"
-    apart = paired_difference(
-        [side(one, lost=(3, 4, 5), metadata={}) for one in slices]
-    )
+    apart = share_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
     assert apart.interval == pytest.approx((-0.085, -0.029), abs=0.001)
     baseline = before(run_of([fact(0, "en", right=True)], make_dataset(*slices)))
     pooled = compare(sides, baseline).slices[-1]
@@ -142,9 +138,11 @@ def test_the_worst_case_of_linked_items_is_worse_than_any_other(seed: int) -> No
             found.append(PairedSlice(slice_=slice_, pairing=pair_records(new, old)))
         return found
 
-    lows = [one.low for one in share_change(gated([None] * 3), passes)[1]]
+    lows = [
+        case.change.low for case in share_change(gated([None] * 3), passes).cases[1:]
+    ]
     for grades in product((False, True), repeat=3):
-        low, _ = paired_difference(gated(grades)).interval
+        low, _ = share_difference(gated(grades)).interval
         assert min(filter(None, lows)) <= low + 1e-9
 
 

@@ -12,7 +12,8 @@ from qagate.evaluators.statistics.betting import Observations, first_above
 from qagate.evaluators.statistics.intervals import Z95
 from qagate.evaluators.statistics.metrics import METRICS
 from qagate.evaluators.statistics.paired import tango
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.extras.odds.odds import Simulation
 from qagate.reports.gates.change import change_gates
 from tests.benchmarks import (

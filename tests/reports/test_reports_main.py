@@ -21,6 +21,7 @@ from qagate.reports.verdict.trend import with_trend
 from tests.support.fixtures import Captured, Patch
 from tests.support.made_runs import (
     answered,
+    before,
     facts_dataset,
     graded_slice,
     run_of,
@@ -128,12 +129,12 @@ def test_compare_prints_what_broke(
 
 
 @tabled("text", "code")
-def test_gate_decides_as_a_run(
-    text: str, code: int, old: Path, new: Path, tmp_path: Path
-) -> None:
-    """New thresholds on recorded outcomes, drop gates against a baseline named now."""
+def test_gate_decides_as_a_run(text: str, code: int, old: Path, tmp_path: Path) -> None:
+    """New thresholds on recorded outcomes, drop gates against the baseline of the run."""
     gates = gates_file(tmp_path, text)
-    assert main(["gate", str(new), "--gates", gates, f"--baseline={old}"]) == code
+    made = run_of(worse(), baseline=before(load_report(old), str(old)))
+    run = written(made, tmp_path / "compared")
+    assert main(["gate", str(run), "--gates", gates, f"--baseline={old}"]) == code
 
 
 def test_gate_prints_why_and_writes(
@@ -216,7 +217,7 @@ def test_shards_of_two_baselines_need_to_say(
     assert (
         main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
     )
-    assert "this run lacks 100% of facts:en's items" in capsys.readouterr().out
+    assert "with the 199 items that this run lacks" in capsys.readouterr().out
 
 
 def test_the_module_runs_in_any_locale(old: Path) -> None:

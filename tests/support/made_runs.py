@@ -12,6 +12,7 @@ from qagate.evaluators.rubric import Rubric
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import Facts, ReportInputs, account
@@ -100,7 +101,13 @@ def run_of(
     label_datasets: tuple[Dataset, ...] = (),
     **facts: object,
 ) -> Report:
-    """Return the report of these records, against a baseline where one is given."""
+    """Return the report of these records, against a baseline where one is given.
+
+    A baseline that nobody read yet is read as it stands: by this run's judge, with the same grades.
+    """
+    earlier = before(baseline) if isinstance(baseline, Report) else baseline
+    if earlier is not None:
+        earlier = as_read(earlier)
     known = datasets or (facts_dataset(),)
     sizes = {one.name: 0 for dataset in known for one in dataset.slices.values()}
     for record in records:
@@ -128,8 +135,15 @@ def run_of(
             label_datasets=label_datasets,
         ),
         replace(given, **facts),  # type: ignore[arg-type]
-        before(baseline) if isinstance(baseline, Report) else baseline,
+        earlier,
     )
+
+
+def as_read(earlier: Baseline) -> Baseline:
+    """Return an earlier run of which this run's judge thinks as its own did."""
+    if earlier.reading is not None:
+        return earlier
+    return replace(earlier, reading=Reading(old=earlier.records))
 
 
 def before(report: Report, path: str = "before") -> Baseline:

@@ -105,7 +105,7 @@ class Quantity(NamedTuple):
         ``half`` may grow to half the answer's step, though to no more than 1 % of the value.
 
         From three figures on, a length, a mass or a temperature may differ by 2.5 steps. An answer
-        of three figures or more may round the decimals of any other gold.
+        of three figures or more may round the decimals of any gold.
         """
         gold_value = gold.values[0]
         readings = self.values
@@ -130,9 +130,9 @@ class Quantity(NamedTuple):
         gold_has_more_decimals = gold.step < min(1, step)
         if is_measured:
             half = max(half, 2.5 * gold.step)  # heights and weights differ by source
-        elif gold_has_more_decimals and self.digits >= _EXACT:
+        if gold_has_more_decimals and self.digits >= _EXACT:
             # A tie may be rounded either way: beyond ``edge``, both ends are included.
-            half = step / 2 * (1 + 2e-6)
+            half = max(half, step / 2 * (1 + 2e-6))
         edge = half * 1e-6  # an end that floats miss by a little is still that end
         return any(
             -half - edge <= reading - gold_value < half - edge for reading in readings

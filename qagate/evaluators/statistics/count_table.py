@@ -154,14 +154,16 @@ def _all_wrong(labels: Sequence[str], side: Collection[str]) -> Fill:
     return fill
 
 
-def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:
+def unvaried_interval(
+    parts: Ratio, whole: CountTable, clusters: float, tail: float = intervals.TAIL
+) -> Interval:
     """Return the span of a bounded, defined metric that the share of unseen items allows.
 
     It serves samples without variation, of which a bootstrap has no width. So many ``clusters`` may
     have missed a share of the population (``intervals.unseen_share``). That share of the items gets
     each worst case in turn.
     """
-    share = intervals.unseen_share(clusters)
+    share = intervals.unseen_share(clusters, tail)
     tables = [whole]
     for fill in worst_case_fills(whole):
         tables.append(_with_unseen(whole, fill, share))

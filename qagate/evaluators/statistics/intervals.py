@@ -77,12 +77,14 @@ def normal_quantile(tail: float) -> float:
     return NormalDist().inv_cdf(1 - tail)
 
 
-def unseen_share(n: float) -> float:
+def unseen_share(n: float, tail: float = TAIL) -> float:
     """Return the largest share of a population that ``n`` items may miss, 0 to 1.
 
-    It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials.
+    It is 1 less the lower end of Wilson's interval of ``n`` successes in ``n`` trials, an end
+    that errs with a probability of ``tail``.
     """
-    return Z95**2 / (n + Z95**2)
+    z = normal_quantile(tail)
+    return z**2 / (n + z**2)
 
 
 def quantile(clusters: float, trials: float, tail: float = TAIL) -> float:
@@ -193,9 +195,13 @@ def resample(patterns: Array, items: Array) -> Array:
 
 
 def percentile(
-    numerators: Array, denominators: Array, clusters: float = 0, trials: float = 0
+    numerators: Array,
+    denominators: Array,
+    clusters: float = 0,
+    trials: float = 0,
+    tail: float = TAIL,
 ) -> Interval | None:
-    """Return the middle 95 % of the resampled ratios.
+    """Return the resampled ratios but for a ``tail`` on each side: the middle 95 %.
 
     Rounds with denominator 0 are left out. None if they are more than half, or if all others are
     equal: a sample without variation does not show how wide the interval should be. For fewer
@@ -208,9 +214,9 @@ def percentile(
     if 2 * int(defined.sum()) < len(denominators):
         return None
     ratios = numerators[defined] / denominators[defined]
-    tail_percent = 2.5
+    tail_percent = 100 * tail
     if clusters < trials:
-        reach = quantile(clusters, trials) * math.sqrt(
+        reach = quantile(clusters, trials, tail) * math.sqrt(
             clusters / max(1.0, clusters - 1)
         )
         tail_percent = 50 * math.erfc(reach / math.sqrt(2))

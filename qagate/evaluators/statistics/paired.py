@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from qagate.evaluators.statistics import intervals, probabilities
@@ -144,6 +145,89 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     return intervals.effective_size(residuals, sizes, clusters, variance) / n
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterBounds:
+    """What is known of clusters of pairs, of which some have an unknown difference.
+
+    One number a cluster: its pairs, and the least and the most that the sum of their differences
+    and the sum of its squares may be.
+    """
+
+    sizes: Array
+    low_sums: Array
+    high_sums: Array
+    low_squares: Array
+    high_squares: Array
+
+
+def lowest_shrink(bounds: ClusterBounds) -> float:
+    """Return a share of independent pairs that ``shrink`` keeps to, whatever is still unknown.
+
+    A missing pair may make clusters more alike or less, so the share of the best and of the worst
+    case are no bounds for what lies between. Each part of ``intervals.effective_size`` is taken
+    at its extreme instead: the spread of the clusters' sums is a convex function of the mean, so
+    that its highest value lies at an end of the range of the mean.
+    """
+    import numpy as np
+
+    sizes = bounds.sizes
+    n = float(sizes.sum())
+    clusters = float(len(sizes))
+    if clusters == n:
+        return 1.0
+    if clusters < 2:
+        return 1 / n
+    low_mean = float(bounds.low_sums.sum()) / n
+    high_mean = float(bounds.high_sums.sum()) / n
+    highest_square_of_mean = max(low_mean**2, high_mean**2)
+    lowest_square_of_mean = 0.0
+    if low_mean * high_mean > 0:
+        lowest_square_of_mean = min(low_mean**2, high_mean**2)
+    low_total = float(bounds.low_squares.sum()) - n * highest_square_of_mean
+    high_total = float(bounds.high_squares.sum()) - n * lowest_square_of_mean
+
+    def farthest(mean: float) -> Array:
+        below = np.abs(bounds.low_sums - mean * sizes)
+        above = np.abs(bounds.high_sums - mean * sizes)
+        return np.maximum(below, above)
+
+    ends = [farthest(low_mean), farthest(high_mean)]
+    lowest_residuals = bounds.low_sums - high_mean * sizes
+    highest_residuals = bounds.high_sums - low_mean * sizes
+    straddles_zero = (lowest_residuals <= 0) & (highest_residuals >= 0)
+    nearest = np.where(
+        straddles_zero,
+        0.0,
+        np.minimum(np.abs(lowest_residuals), np.abs(highest_residuals)),
+    )
+    most_spread = max(float((residuals**2).sum()) for residuals in ends)
+    most_fourth = max(float((residuals**4).sum()) for residuals in ends)
+    least_spread = float((nearest**2).sum())
+    least_fourth = float((nearest**4).sum())
+
+    effect_of_whole = float((sizes**2).sum()) / n
+    # Cauchy and Schwarz: no clusters spread more than their largest one that moves as a whole.
+    effect_seen = float(sizes.max())
+    if low_total > 0:
+        effect_seen = min(effect_seen, most_spread / low_total)
+    if effect_seen > effect_of_whole:
+        deviating = clusters  # by Cauchy and Schwarz there are no more
+        if least_fourth > 0:
+            most = max(most_spread**2 / least_fourth, high_total / effect_of_whole)
+            deviating = min(deviating, most)
+    else:
+        deviating = max(0.0, low_total) / effect_of_whole
+        if most_fourth > 0:
+            deviating = max(deviating, least_spread**2 / most_fourth)
+    whole = intervals.WHOLE
+    effect = deviating * effect_seen + whole * effect_of_whole
+    effect *= clusters / (clusters - 1) / (deviating + whole)
+    shares = [1.0, max(1 / n, 1 / effect)]
+    if low_total <= 0:  # perhaps nothing differs: then a cluster counts as one
+        shares.append(clusters / n)
+    return min(shares)
+
+
 def p_value_beyond(value: float, low: float, bound: float) -> float:
     """Return how well an interval shows that the truth is above ``bound``: a two-sided p-value.
 
@@ -174,14 +258,17 @@ Z80 = 0.8416212335729143
 """The 80 % point of the normal distribution."""
 
 
-def resample_pairs(patterns: Array, clusters: Array) -> Array:
+def resample_pairs(
+    patterns: Array, clusters: Array, tail: float = intervals.TAIL
+) -> Array:
     """Return ``ROUNDS`` pairs of count tables, old and new, drawn cluster by cluster.
 
     ``patterns[i]`` holds the two tables of a cluster, ``clusters[i]`` how many clusters have them.
     A cluster is drawn with both its tables, so that variation common to the runs cancels out. For
     the unseen share (``unseen_share`` of the clusters with the rarest gold label) the two tables
     are drawn separately, so that a few clusters that agree by luck do not make an interval narrow.
-    The seed is fixed: the same data always give the same interval.
+    The seed is fixed: the same data always give the same interval. ``tail`` is the error that an
+    end of the interval may have.
     """
     import numpy as np
 
@@ -189,7 +276,7 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
     has_label = patterns[:, 1].sum(axis=-1) > 0
     clusters_with_label = clusters @ has_label
     rarest = float(clusters_with_label[clusters_with_label > 0].min())
-    unseen = intervals.unseen_share(rarest)
+    unseen = intervals.unseen_share(rarest, tail)
     shares = clusters / total
     old_tables = patterns[:, 0].reshape(len(patterns), -1)
     new_tables = patterns[:, 1].reshape(len(patterns), -1)

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qagate.evaluators.statistics import intervals, probabilities
-from qagate.evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
+from qagate.evaluators.statistics.intervals import (
+    TAIL,
+    UNDEFINED,
+    Array,
+    Estimate,
+    Interval,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,8 +73,11 @@ class UsageMetric:
         clusters: Sequence[Hashable],
         *,
         relative: bool,
+        tail: float = TAIL,
     ) -> Estimate:
         """Return new - old over pairs of items, or new / old - 1 if ``relative``.
+
+        ``tail`` is the error that each end of the interval may have.
 
         A mean's change has the interval of a ratio of sums. A quantile's change has a bootstrap
         over clusters, each drawn with both sides (Efron and Tibshirani 1993, chapters 8 and 13),
@@ -90,7 +99,7 @@ class UsageMetric:
         value = (new_value - old_value) / base
         if self.quantile is not None:
             interval = _moved_quantile(
-                sides, clusters, self.quantile, base if relative else None
+                sides, clusters, self.quantile, base if relative else None, tail
             )
             return Estimate.of(value, interval, n)
         bottoms = sides.old if relative else np.ones(n)
@@ -98,7 +107,8 @@ class UsageMetric:
         top_sums, bottom_sums = intervals.cluster_sums(rows, clusters).T
         largest = max(float(sides.old.max()), float(sides.new.max()))
         most = largest / base + abs(value)
-        return Estimate.of(value, ratio_interval(top_sums, bottom_sums, most), n)
+        interval = ratio_interval(top_sums, bottom_sums, most, tail)
+        return Estimate.of(value, interval, n)
 
     def _value(self, values: Array) -> float:
         if self.quantile is None:
@@ -134,9 +144,9 @@ def _rank(share: float, n: float) -> int:
 
 
 def quantile_interval(
-    values: Array, clusters: Sequence[Hashable], share: float
+    values: Array, clusters: Sequence[Hashable], share: float, tail: float = TAIL
 ) -> Interval | None:
-    """Return the 95 % interval of a quantile, between two of the values; None for too few values.
+    """Return the interval of a quantile, between two of the values; None for too few values.
 
     The number of values below the true quantile is binomial for any distribution, which gives the
     ranks of the ends: David and Nagaraja (2003), Order Statistics, section 7.1. Clustered items
@@ -152,8 +162,8 @@ def quantile_interval(
     chances = np.cumsum(
         [probabilities.binomial(below, size, share) for below in range(size + 1)]
     )
-    fewest_below = int(np.searchsorted(chances, 0.025))
-    most_below = int(np.searchsorted(chances, 0.975))
+    fewest_below = int(np.searchsorted(chances, tail))
+    most_below = int(np.searchsorted(chances, 1 - tail))
     # Ranks, from 1, among all values; the binomial is over the effective size.
     low_rank = math.floor(fewest_below * n / size)
     high_rank = math.ceil((most_below + 1) * n / size)
@@ -184,8 +194,10 @@ def _effective_size_below(
     return int(intervals.effective_size(residuals, sizes, alike, rate * (1 - rate)))
 
 
-def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
-    """Return the 95 % interval of a ratio of two sums over clusters.
+def ratio_interval(
+    tops: Array, bottoms: Array, most: float, tail: float = TAIL
+) -> Interval:
+    """Return the interval of a ratio of two sums over clusters.
 
     It is the ratio estimator's with Student's quantile: Cochran (1977), Sampling Techniques,
     section 6.4; over clusters as in Miller (2024), arXiv 2411.00640, section 2.2. If no cluster
@@ -199,11 +211,11 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
     residuals = tops - ratio * bottoms
     if count > 1 and abs(residuals).max() > ROUNDING * abs(tops).max():
         spread = math.sqrt(float((residuals**2).sum()) * count / (count - 1))
-        reach = intervals.quantile(count, math.inf) * spread / bottom
+        reach = intervals.quantile(count, math.inf, tail) * spread / bottom
     elif count > FEW_ALIKE:
         reach = 0.0
     else:
-        reach = intervals.unseen_share(count) * most
+        reach = intervals.unseen_share(count, tail) * most
     return ratio - reach, ratio + reach
 
 
@@ -212,6 +224,7 @@ def _moved_quantile(
     clusters: Sequence[Hashable],
     share: float,
     base: float | None,
+    tail: float,
 ) -> Interval | None:
     """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
 
@@ -220,14 +233,14 @@ def _moved_quantile(
     """
     import numpy as np
 
-    old_interval = quantile_interval(sides.old, clusters, share)
-    new_interval = quantile_interval(sides.new, clusters, share)
+    old_interval = quantile_interval(sides.old, clusters, share, tail)
+    new_interval = quantile_interval(sides.new, clusters, share, tail)
     if old_interval is None or new_interval is None:
         return None
-    old, new = _resampled_quantiles(sides, clusters, share)
+    old, new = _resampled_quantiles(sides, clusters, share, tail)
     total = len(set(clusters))
     bottoms = old if base else np.ones(len(old))
-    interval = intervals.percentile(new - old, bottoms, total, math.inf)
+    interval = intervals.percentile(new - old, bottoms, total, math.inf, tail)
     if interval is None:
         old_low, old_high = old_interval
         new_low, new_high = new_interval
@@ -240,7 +253,7 @@ def _moved_quantile(
 
 
 def _resampled_quantiles(
-    sides: _Sides, clusters: Sequence[Hashable], share: float
+    sides: _Sides, clusters: Sequence[Hashable], share: float, tail: float
 ) -> tuple[Array, Array]:
     """Return the quantile of both sides in each resample of clusters.
 
@@ -252,7 +265,7 @@ def _resampled_quantiles(
     names = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     places = np.array([names[cluster] for cluster in clusters])
     total = len(names)
-    separate = round(total * intervals.unseen_share(total))
+    separate = round(total * intervals.unseen_share(total, tail))
     random = np.random.default_rng(intervals.SEED)
     rounds_at_once = max(1, intervals.BLOCK // len(places))
     rounds = min(intervals.ROUNDS, max(FEWEST_ROUNDS, rounds_at_once))

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from qagate.evaluators.output import plural
-from qagate.reports.compare.pairs import PairedSlice
+from qagate.reports.compare.shares import share_difference
+from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.evidence import Calibration
 
@@ -36,13 +37,13 @@ def drift_notes(
 
 def _among_items(side: PairedSlice) -> str:
     """Return how agreement moved over labelled answers that are items of both runs."""
-    difference = side.difference
+    difference = share_difference([side])
     if not difference.n:
         return ""
     agreed = sum(bool(pair.old.passes()) for pair in side.graded) / difference.n
     return (
         f"agreement {agreed:.3f} then, {agreed + difference.value:.3f} now, new - old "
-        f"{difference.estimate.text()}, over {plural(difference.n, 'pair')}"
+        f"{difference.estimate.text()}, over {plural(int(difference.n), 'pair')}"
     )
 
 

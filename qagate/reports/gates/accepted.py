@@ -48,3 +48,6 @@ def read_accepted(texts: Sequence[str], *, no_baseline: bool) -> Accepted:
                 "the verdict prints what to give"
             )
     return Accepted(slices=tuple(slices), gates=gates, no_baseline=no_baseline)
+
+
+NOTHING_ACCEPTED = Accepted()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from qagate.evaluators.number_text import figure, span_of
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.evaluators.statistics.metrics import USAGE
-from qagate.reports.compare.pairs import Sides
+from qagate.reports.compare.sides import Sides
 from qagate.reports.judge.errors import JudgeErrors
 from qagate.reports.judge.slice_judge import errors_of
 
@@ -82,7 +82,7 @@ def judge_scale(sides: Sides, measure: str = "") -> JudgeScale | None:
     judges = []
     for side in sides:
         if side.judge is not None and not side.judge.is_code:
-            judges.append((side.judge, float(len(side.pairing.pairs))))
+            judges.append((side.judge, float(len(side.pairs))))
     if not judges:
         return None
     return JudgeScale(errors=errors_of(judges, measure))

@@ -33,3 +33,7 @@ class Strictness:
     def z(self) -> float:
         """The normal quantile of that end; 1.96 for the first set."""
         return NormalDist().inv_cdf(1 - self.tail)
+
+
+FIRST_SET = Strictness()
+"""Of a model whose answers to these items are read for the first time."""

@@ -148,6 +148,7 @@ def _slice_data(slice_: Slice) -> dict[str, object]:
         "attacks": slice_.attacks,
         "measures": slice_.measures,
         "order": slice_.order,
+        "retired": encode(slice_.retired),
         "bundled": slice_.bundled,
         "file": slice_.path.name,
         "rules": encode(slice_.thresholds),

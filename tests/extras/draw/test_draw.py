@@ -1,8 +1,11 @@
 """`qagate draw`: questions from a table are right, are drawn again by their seed, and load."""
 
 import csv
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,15 +20,20 @@ from qagate.cases.extras.draw.command import main
 from qagate.cases.extras.draw.draw import Drawn, DrawRecipe, file_text
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.reading import load_settings
 from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 
-VILLAGES = CASES / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
+HARD = CASES / "simpleqa" / "simpleqa_hard"
 HEAD = "code,name,region,people\n"
 TOP = "as_of: 2024-12-31\nsource: Town register\nrow: code\n"
 WHICH: str = kept(__file__, "which")
 ORDER: str = kept(__file__, "order")
 VALUE: str = kept(__file__, "value")
+MEMBER: str = kept(__file__, "member")
+SPELT: str = kept(__file__, "spelt")
+EARLIEST: str = kept(__file__, "earliest")
+LATEST_FIRST: str = kept(__file__, "latest_first")
 
 
 def table(rows: int = 40) -> str:
@@ -156,28 +164,106 @@ def test_conditions_leave_rows_out(tmp_path: Path) -> None:
     ]
 
 
-BULGARIAN = "ekatte,name,province,is_village,population_2013\n" + "".join(
-    f"{n},{name},Търговище,1,{450 * 2**n}\n"
+@given(seed=st.integers(), days=st.lists(st.dates(), min_size=12, max_size=24))
+def test_the_gold_is_the_row_with_the_earliest_date(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, days: Sequence[date]
+) -> None:
+    """Dates are compared as days: the first lies as many before the second as ``apart`` says."""
+    rows = "".join(f"t{n},Town{n:02d}x,r,{day}\n" for n, day in enumerate(days))
+    made = recipe(tmp_path_factory.mktemp("draw"), EARLIEST, HEAD + rows)
+    try:
+        (question,) = made.draw(seed, 1)["en"]
+    except UsageError:  # too few are far enough apart
+        return
+    founded = {f"Town{n:02d}x": day for n, day in enumerate(days)}
+    offered = names(question["Question"])
+    first, second, *_ = sorted(founded[name] for name in offered)
+    assert founded[question["Answers"]] == first
+    assert (second - first).days >= 30
+
+
+def test_four_dates_are_put_in_order(tmp_path: Path) -> None:
+    """From the latest; bounds are dates too, and a year alone is left out by its form."""
+    rows = (
+        "a,Ayr,r,1899-12-31\nb,Bonn,r,2001-01-09\nc,Cork,r,2001-01-10\nd,Dijon,r,1999\n"
+    )
+    rows += "e,Esch,r,1950-06-01\nf,Faro,r,1901-01-01\ng,Graz,r,1800-01-01\n"
+    made = recipe(tmp_path, LATEST_FIRST, HEAD + rows)
+    (question,) = made.draw(3)["en"]
+    options = re.findall(r"\d\) (\w+)", question["Question"])
+    ordered = [options[int(place) - 1] for place in question["Answers"]]
+    assert ordered == ["Cork", "Bonn", "Esch", "Faro"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("apart: 30", "apart: 20%", "key 'apart': dates lie days apart"),
+        ("apart: 30", "where: {people: {min: 1900}}", "key 'min': people holds dates"),
+        ("t3,Town03x,r,2003-01-01", "t3,Town03x,r,2003-02-30", "not '2003-02-30'"),
+        ("t3,Town03x,r,2003-01-01", "t3,Town03x,r,2003", "row 4, .* a date such as"),
+    ],
+    ids=["percentage", "year as bound", "no such day", "year among dates"],
+)
+def test_a_date_is_never_compared_with_something_else(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    """File, line and what is needed, for what is not a date where dates stand."""
+    rows = "".join(f"t{n},Town{n:02d}x,r,200{n}-01-01\n" for n in range(4))
+    made = recipe(tmp_path, EARLIEST.replace(old, new), HEAD + rows.replace(old, new))
+    with pytest.raises(UsageError, match=message):
+        made.draw(1, 1)
+
+
+def test_one_of_four_lies_where_the_question_says(tmp_path: Path) -> None:
+    """The gold, and no other of the four, is of the region that is named; it stands anywhere."""
+    made = recipe(tmp_path, MEMBER)
+    regions = {row.values["name"]: row.values["region"] for row in made.table.records}
+    places = set()
+    for seed in range(8):
+        for question in made.draw(seed)["en"]:
+            offered = names(question["Question"])
+            asked = question["Question"].split(" lies in ")[1].split(":")[0]
+            there = [name for name in offered if regions[name] == asked]
+            assert there == [question["Answers"]]
+            places.add(offered.index(question["Answers"]))
+    assert places == {0, 1, 2, 3}
+    with pytest.raises(UsageError, match="0 of 1 question can be drawn"):
+        recipe(
+            tmp_path, MEMBER.replace("by: region", "by: region\n    same: region")
+        ).draw(1, 1)
+
+
+BULGARIAN = "ekatte,name,province,people\n" + "".join(
+    f"{n},{name},Търговище,{450 * 2**n}\n"
     for n, name in enumerate(["Еница", "Вълчитрън", "Дивдядево", "Жаравина"])
 )
 
 
-@tabled("language", "wanted")
-def test_the_bundled_recipe_spells_names(
-    tmp_path: Path, language: str, wanted: list[str]
+def test_names_are_spelt_by_rule_and_words(tmp_path: Path) -> None:
+    """The first pattern that fits counts, capitals stay; a listed word stands as it is listed."""
+    (question,) = recipe(tmp_path, SPELT, BULGARIAN, "as_of: 2024-12-31\n").draw(1)[
+        "en"
+    ]
+    assert "in Targovishte" in question["Question"]
+    for name in ("Enitsa", "Valchitran", "Divdyadevo", "Zharavina"):
+        assert name in question["Question"]
+    assert question["Answers"] == "Zharavina"
+
+
+def test_a_table_that_is_not_the_recipes_register_is_named(
+    tmp_path: Path, capsys: Captured
 ) -> None:
-    """Bulgarian names stand in the letters, and by the rules, of the language that asks."""
-    (tmp_path / "register.csv").write_text(BULGARIAN, encoding="utf-8")
-    text = VILLAGES.read_text(encoding="utf-8")
-    text = re.sub(r"count: \d+", "count: 1", text).replace(
-        "within: 150%", "within: 9000%"
-    )
-    (tmp_path / "own.yaml").write_text(
-        text[: text.index("  - id: be-")], encoding="utf-8"
-    )
-    made = DrawRecipe(tmp_path / "own.yaml", tmp_path / "register.csv")
-    for one in made.draw(1)[language]:
-        assert all(name in one["Question"] for name in wanted)
+    """Its golds are those of another table; the same table says nothing."""
+    words = [f"{tmp_path / 'towns.csv'}", "--recipe", f"{tmp_path / 'recipe.yaml'}"]
+    held = hashlib.sha256(table().encode()).hexdigest()
+    for sha256, told in ((held, False), ("0" * 64, True)):
+        register = (
+            f"register: {{address: 'https://towns.example', sha256: '{sha256}'}}\n"
+        )
+        recipe(tmp_path, WHICH, top=TOP + register)
+        assert main([*words, "--to", f"{tmp_path / sha256[:4]}"]) == 0
+        assert ("is not the register that" in capsys.readouterr().err) is told
 
 
 def test_the_recipe_of_the_documents_draws(tmp_path: Path) -> None:
@@ -194,18 +280,35 @@ def test_the_recipe_of_the_documents_draws(tmp_path: Path) -> None:
     )
 
 
-def test_bundled_hard_items_are_of_this_recipe() -> None:
-    """Each has the place of its gold among its options, and the part it belongs to."""
-    for path in sorted(VILLAGES.parents[1].glob("*.csv")):
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
-        assert {row["part"] for row in rows} == {"hard"}
-        for row in rows:
-            in_order = row["kind"] == "order four"
-            digits, offered = (
-                sorted(row["Answers"]),
-                row["Question"].count(f" {row['Answers']}"),
-            )
-            assert (digits == [*"1234"]) if in_order else offered == 1
+@pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be"])
+def test_bundled_hard_items_are_of_their_recipes(language: str) -> None:
+    """As many as the recipes say, with ids, sources and dates; a gold is among its options once."""
+    text = (HARD / f"{language}.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    wanted = Counter[str]()
+    for path in sorted((HARD / "recipes").glob("*.yaml")):
+        made = load_settings(path)
+        made.part("register").check_keys(
+            ("address", "licence", "retrieved", "sha256"),
+            ("address", "licence", "retrieved", "sha256"),
+        )
+        for part in made.parts("draw"):
+            if language in part.part("question").values:
+                wanted[part.text("id")] = part.whole("count", 1, 1000) or 0
+    ids = sorted(wanted, key=len, reverse=True)
+    drawn = Counter(
+        next(name for name in ids if row["fact_id"].startswith(f"{name}-"))
+        for row in rows
+    )
+    assert drawn == wanted
+    assert sum(wanted.values()) >= 300
+    for row in rows:
+        if row["kind"].startswith("order"):
+            assert sorted(row["Answers"]) == [*"1234"]
+        elif row["kind"].startswith("which"):
+            options = re.split(r", | (?:or|или|czy|vagy|ці) ", row["Question"][:-1])
+            options = [option.split(": ")[-1] for option in options[-4:]]
+            assert options.count(row["Answers"]) == 1
 
 
 @tabled("old", "new", "message")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from qagate.evaluators.core import (
@@ -22,7 +22,7 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.lexical.analysis import Answer
 from qagate.evaluators.extras.lexical.judge import REASONS_FILE, LexicalJudge, grade
-from qagate.evaluators.extras.lexical.match import Tolerance
+from qagate.evaluators.extras.lexical.tolerance import Tolerance
 from qagate.evaluators.languages import word_lists as words
 from qagate.evaluators.languages.numbers import (
     Date,
@@ -348,6 +348,18 @@ def test_numbers_are_read(text: str, language: str, wanted: list[float]) -> None
     known = words.tables(language)
     found = find_quantities(in_figures(words.read(text), known), known)
     assert [quantity.values[0] for quantity in found] == pytest.approx(wanted)
+
+
+@given(st.integers(100_001, 9_999_999), st.sampled_from(["", " km", " kg", " °C"]))
+def test_a_gold_is_met_by_its_whole_number(hundredths: int, unit: str) -> None:
+    """38575.48 km is met by 38575 km, and not by a whole number further off."""
+    item = case(f"{hundredths / 100:.2f}{unit}", question="How much is it?")
+    whole = round(hundredths / 100)
+    assume(whole % 10 and hundredths % 10)  # 3400 may be rounded itself
+    assert grade(item, f"It is {whole}{unit}.").grade == CORRECT
+    for other in (whole - 2, whole + 2):
+        if other % 10:
+            assert grade(item, f"It is {other}{unit}.").grade == INCORRECT
 
 
 @tabled("text", "language", "unit")

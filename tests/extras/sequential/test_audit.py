@@ -20,7 +20,8 @@ from qagate.evaluators.adjudications import (
 )
 from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from qagate.evaluators.statistics.betting import DECISIVE
-from qagate.reports.compare.pairs import PairedSlice, pair_records
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import pair_records
 from qagate.reports.extras.sequential.audit import AuditedPair, audit_of
 from qagate.reports.extras.sequential.sequential import (
     BROKEN,

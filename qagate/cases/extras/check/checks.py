@@ -307,6 +307,7 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "conflict": partial(item_checks.repeats, contradicting=True),
     "leak": item_checks.leaks,
     "id": item_checks.ids,
+    "retired": item_checks.unknown_retired,
     "superseded": item_checks.superseded,
     "overlap": item_checks.overlap,
     "loose-gold": item_checks.loose_golds,

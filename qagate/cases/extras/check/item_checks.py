@@ -21,7 +21,7 @@ from qagate.evaluators.extras.lexical.match import find_matches
 from qagate.evaluators.kinds import MARKS
 from qagate.evaluators.languages.detection import has, language_of, words
 from qagate.evaluators.languages.look_alikes import look_like_others, mixed_words
-from qagate.evaluators.text import INVISIBLE, first_of, listed, shown
+from qagate.evaluators.text import INVISIBLE, first_of, hint, listed, shown
 
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
 FEWEST_LETTERS = 4  # a gold of fewer letters stands in many questions by chance
@@ -335,3 +335,12 @@ def other_language(subject: Subject) -> Iterator[Finding]:
             what += f"alone against {mine} of {own.code!r} in {shown(text)}; "
             say = error if mine == 0 and theirs >= CLEAR else warning
             yield say(row, f"{what}put it in the right file")
+
+
+def unknown_retired(subject: Subject) -> Iterator[Finding]:
+    """Find ids to retire that no item has: a slip there would retire nothing, or the wrong item."""
+    ids = {case.id for case in subject.cases}
+    for id_ in subject.slice_.retired.ids:
+        if id_ not in ids:
+            what = f"retired: no item has the id {shown(id_)}"
+            yield error(0, f"{what}; {hint(id_, ids)}")

@@ -24,7 +24,14 @@ def main(argv: Sequence[str]) -> int:
         raise UsageError(
             f"draw: --count {options.count}: 1 or more questions are needed"
         )
-    drawn = DrawRecipe(options.recipe, options.table).draw(options.seed, options.count)
+    recipe = DrawRecipe(options.recipe, options.table)
+    drawn = recipe.draw(options.seed, options.count)
+    if recipe.is_of_another_table():
+        say(
+            sys.stderr,
+            f"{options.table} is not the register that {options.recipe} names (another SHA-256): "
+            "the golds are those of this table",
+        )
     ending = ".questions.csv" if options.blind else ".csv"
     paths = {language: options.to / f"{language}{ending}" for language in drawn}
     for path in paths.values():

@@ -2,19 +2,19 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 from qagate.evaluators.core import Case
-from qagate.evaluators.languages import numbers
-from qagate.evaluators.languages.numbers import (
-    DASHES,
-    YEAR,
-    Date,
-    Quantity,
-    in_figures,
+from qagate.evaluators.extras.lexical.golds import Form, forms, numerals
+from qagate.evaluators.extras.lexical.options import (
+    Mention,
+    mentions,
+    order_in,
+    other_options,
 )
+from qagate.evaluators.languages import numbers
+from qagate.evaluators.languages.numbers import in_figures
 from qagate.evaluators.languages.word_lists import (
     Tables,
     Text,
@@ -24,267 +24,196 @@ from qagate.evaluators.languages.word_lists import (
     within_limit,
     without,
 )
+from qagate.evaluators.replies.readers import spoken
 
 BREAK = re.compile(r"[.,:;!?\n…()—–]")
 """What ends a clause."""
-_PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
-_RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
-_STOP = re.compile(r"(?<=\w\w\w\w)\.\s+(?=[^\Wa-zа-я])|;\s+|(?<=[^\W\d_])\s[-–—]\s")
-_TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
-_ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
-_SAID = re.compile(
+
+_STRUCK_OUT = re.compile(
+    r"~~.{1,2000}?~~|<(del|s|strike)>.{0,2000}?</\1>", re.DOTALL | re.IGNORECASE
+)
+_LABELLED_OPTION = re.compile(
+    r"(?:^|[\s|(])([^\W_])[).][ \t]+([^\n|]+?)(?=\s+[^\W_][).]\s|\s*[\n|]|$)"
+)
+"""A letter or digit with a bracket or a stop, and what follows up to the next one."""
+_WORD_AND_WHAT_IS_BEFORE = re.compile(
     r"(?:^|(?<=[^\s.!?…])\s)\s*[\"'(\[“„«*]*(\S*)"
 )  # no word after a full stop
-_FIRST = re.compile(
-    r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?"
-)
-_NUMERALS = range(2, 40)
-_REACH = 4  # words after a denying word within which a word of knowing makes a refusal
-_BACK = 4  # words before it within which English names the speaker
-_HEAVY = 3  # words next to a number above which the gold is more than the number
-
-
-class Form(NamedTuple):
-    """One accepted form of a gold."""
-
-    text: Text
-    """Number words in figures, without articles."""
-    content: tuple[str, ...]
-    """The words that mean something."""
-    common: frozenset[str]
-    """The words in small letters."""
-    named: bool
-    """Whether it looks like a name: every meaning word has a capital."""
-    quantity: Quantity | None = None
-    """The number, where the form is little else; a stated range is in its ``limits``."""
-    date: Date | None = None
-    """The date, where the form is nothing else."""
-    place: bool = False
-    """Whether it is the part before the comma of "town, land"."""
-    listed: bool = False
-    """Whether it is a list of names."""
-    numerals: frozenset[tuple[str, int]] = frozenset()
-    """Its words that stand next to a numeral, with its value: the first Elizabeth is no second."""
-
-    @property
-    def bare_number(self) -> float | None:
-        """The number or year, where the form is nothing else; None with a unit or other words."""
-        one, date = self.quantity, self.date
-        if one and not one.unit and one.end - one.start == len(self.text.words):
-            return one.values[0]
-        return date.year if date and date.year and not date.month else None
-
-
-@lru_cache(maxsize=8192)
-def forms(gold: str, known: Tables) -> tuple[Form, ...]:
-    """Return a gold's forms, the fullest first; none for a gold without words."""
-    bare, limits = _RANGE.sub("", gold), None
-    if stated := _RANGE.search(gold):
-        ends = [
-            one.values[0] for one in numbers.find_quantities(read(stated[0]), known)
-        ]
-        limits = (min(ends), max(ends)) if len(ends) == 2 else None
-    accepted = [
-        _form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))
-    ]
-    if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
-        accepted.append(_form(town[1], known, None)._replace(place=True))
-    return tuple(form for form in accepted if form.text.words)
-
-
-def _variants(gold: str, known: Tables) -> Iterable[str]:
-    """Yield the gold itself, then what is left without asides and explanations."""
-    yield gold
-    head = _PARENTHESIS.sub("", gold).strip()
-    if head:
-        yield head
-        yield from (
-            aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside)
-        )
-    if stop := _STOP.search(head):
-        head = head[: stop.start()]
-        yield head
-    words = head.split()
-    for place, word in enumerate(words[1:-1], start=1):
-        before, after = " ".join(words[:place]), " ".join(words[place + 1 :])
-        both = before[-1:].isdecimal() == after[:1].isdecimal()  # not "16 or older"
-        if both and fold(word) in known.words["alternatives"]:
-            yield from (before, after)
-    first = next(
-        (place for place, word in enumerate(words) if not word[:1].islower()), 0
-    )
-    if (
-        first
-        and words[first][:1].isupper()
-        and not known.any_of("function", map(fold, words))
-    ):
-        yield " ".join(words[first:])  # "the physician Ida Noddack"
-
-
-def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
-    text = in_figures(read(raw), known)
-    text = without(text, known.words["articles"].difference(text.words[-1:]))
-    spare = (
-        known.words["function"]
-        | known.words["date_fillers"]
-        | known.words["approximate"]
-    )
-    quantity = _only_quantity(raw, text, known, spare)
-    if quantity and limits:
-        quantity = quantity._replace(limits=limits)
-    dates = [] if quantity and quantity.limits else numbers.find_dates(text, known)
-    told = {
-        word for word in text.words if word not in spare and word not in known.weekdays
-    }
-    alone = len(dates) == 1 and told <= {*text.words[dates[0].start : dates[0].end]}
-    light = known.words["function"] | known.words["titles"]
-    small = [word for word in raw.split() if word[:1].islower()]
-    heavy = [
-        word for word in raw.split() if fold(word) not in light | known.words["joiners"]
-    ]
-    named = bool(heavy) and all(
-        word[:1].isupper() or not word[:1].isalnum() for word in heavy
-    )
-    return Form(
-        text=text,
-        content=tuple(word for word in text.words if word not in light) or text.words,
-        common=frozenset(read(" ".join(small)).words),
-        named=named,
-        quantity=None if alone else quantity,
-        date=dates[0] if alone else None,
-        listed=named and known.any_of("joiners", text.words[1:-1]),
-        numerals=numerals(raw, text),
-    )
-
-
-def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
-    """Return each word that stands next to a numeral from 1 to 39, as in "Elizabeth I", with it."""
-    # Folded, the capital I of a name is a pronoun or "and".
-    firsts = {(fold(word), 1) for pair in _FIRST.findall(raw) for word in pair if word}
-    pairs = zip(text.words, text.gaps[1:], text.words[1:], strict=False)
-    near = [pair for one, gap, other in pairs if not gap.strip(" .") for pair in
-            ((one, other), (other, one))]  # fmt: skip
-    others = (
-        (w, int(digits)) for w, digits in near if digits.isdecimal() > w.isdecimal()
-    )
-    return frozenset(firsts.union(pair for pair in others if pair[1] in _NUMERALS))
-
-
-def _only_quantity(
-    raw: str, text: Text, known: Tables, spare: frozenset[str]
-) -> Quantity | None:
-    """Return the quantity of a text that is little else, or nothing but a range: "60-100"."""
-    figures = numbers.find_quantities(text, known)
-    years = [
-        bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures
-    ]
-    after = text.words[figures[1].end :] if len(figures) == 2 else ()
-    if len(figures) == 2 and not figures[0].start and len(after) <= _HEAVY:
-        low, high = (one.values[0] for one in figures)
-        gap = text.gaps[figures[1].start]
-        dashed = figures[0].end == figures[1].start and not DASHES.isdisjoint(gap)
-        if low <= high and (".." in gap or (dashed and not after and not all(years))):
-            return figures[1]._replace(limits=(low, high))
-    if len(figures) != 1 or years[0]:
-        return None
-    figure = figures[0]
-    heavy = {*text.words[: figure.start], *text.words[figure.end :]} - spare
-    capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
-    part = (
-        figure.start and text.gaps[figure.start] in DASHES
-    )  # of a name such as iron-56
-    telling = any(word.isdecimal() or word in capitals for word in heavy)
-    return None if part or telling or len(heavy) > _HEAVY else figure
+_KNOWING_AFTER_DENYING = 4
+"""Words after a denying word within which a word of knowing makes a refusal."""
+_SPEAKER_BEFORE_DENYING = 4
+"""Words before it within which English names the speaker."""
+_ECHO = 4
+"""Words in a row of the question from which an answer that has no others repeats it."""
 
 
 class Answer:
     """One answer, with its question and the gold's forms."""
 
     def __init__(self, case: Case, answer: str) -> None:
-        beginning, self.tables = within_limit(answer), (known := tables(case.language))
-        self.question = in_figures(read(within_limit(case.question)), known)
+        self.tables = tables(case.language)
+        self.question_text = within_limit(case.question)
+        self.question = in_figures(read(self.question_text), self.tables)
         self.question_words = frozenset(self.question.words)
-        self.forms = tuple(
-            form for gold in case.golds for form in forms(within_limit(gold), known)
-        )
+        accepted: list[Form] = []
+        for gold in case.golds:
+            accepted += forms(within_limit(gold), self.tables)
+        self.forms = tuple(accepted)
         """The accepted forms of all golds."""
-        pairs = combinations([{*form.content} for form in self.forms], 2)
-        self.is_open = not all(a <= b or b <= a for a, b in pairs)
+        self.is_open = _name_different_things(self.forms)
         """Whether two forms name different things: neither has all words of the other."""
         self.gold_words = frozenset(
             word for form in self.forms for word in form.text.words
         )
         """The words of all forms."""
-        raw = read(beginning)
-        text = _last_word(in_figures(raw, known), known)
-        self.spelt = len(raw.words) != len(text.words) or not {*text.words} <= {
-            *raw.words
-        }
-        """Whether the answer has number words, or takes something back."""
-        self.text = without(text, known.words["articles"] - self.gold_words)
-        """What the answer says in the end: number words in figures, no articles."""
-        self.numerals = numerals(beginning, self.text)
-        """Its words that stand next to a numeral, with its value."""
+        beginning = within_limit(answer)
         self.truncated = beginning != answer
         """Whether the answer went on beyond the limit."""
-        capitals = (word for word in _SAID.findall(beginning) if word[:1].isupper())
+        offered = _offered(beginning)
+        raw = read(offered)
+        text = _last_word(in_figures(raw, self.tables), self.tables)
+        text = _option_of_label(text, offered, self.tables)
+        self.spelt = len(raw.words) != len(text.words) or not set(text.words) <= set(
+            raw.words
+        )
+        """Whether the answer has number words, or takes something back."""
+        self.text = without(text, self.tables.words["articles"] - self.gold_words)
+        """What the answer says in the end: number words in figures, no articles."""
+        self.numerals = numerals(offered, self.text)
+        """Its words that stand next to a numeral, with its value."""
+        capitals = [
+            word
+            for word in _WORD_AND_WHAT_IS_BEFORE.findall(offered)
+            if word[:1].isupper()
+        ]
         self.capitals = frozenset(read(" ".join(capitals)).words)
         """Words that begin with a capital, the first words of later sentences left out."""
-        self.dates = numbers.find_dates(self.text, known)
-        self.quantities = numbers.find_quantities(self.text, known)
-        self.refusals = [*_refusals(self.text, known)]
+        self.dates = numbers.find_dates(self.text, self.tables)
+        self.quantities = numbers.find_quantities(self.text, self.tables)
+        self.refusals = list(_refusals(self.text, self.tables))
         """Where the answer declines: set phrases, requests, denied knowledge or ability."""
-        self.refused = {place for span in self.refusals for place in range(*span)}
+        self.refused = _places(self.refusals)
         """The places of the words of refusals."""
-        hedges = known.phrases["hedges"].spans(self.text.words)
-        dated = {
-            place for one in self.dates for place in range(one.start, one.end)
-        }  # „май“: May
-        self.hedges = {place for span in hedges for place in range(*span)} - dated
+        # „май“ is a hedge in Bulgarian, and the month of May.
+        hedges = self.tables.phrases["hedges"].spans(self.text.words)
+        of_dates = _places((date.start, date.end) for date in self.dates)
+        self.hedges = _places(hedges) - of_dates
         """The places of the words that only say how sure the answer is."""
-        idle, words = (
-            known.words["idle"] | self.question_words,
-            enumerate(self.text.words),
-        )
-        own = [
-            (i, word) for i, word in words if word not in idle and i not in self.hedges
+        idle = self.tables.words["idle"] | self.question_words
+        own_places = [
+            place
+            for place, word in enumerate(self.text.words)
+            if word not in idle and place not in self.hedges
         ]
-        self.own_words = [word for _, word in own]
+        self.own_words = [self.text.words[place] for place in own_places]
         """The words that neither repeat the question nor hold the answer together."""
-        self.told = [word for i, word in own if i and i not in self.refused]
+        self.told = [
+            self.text.words[place]
+            for place in own_places
+            if place > 0 and place not in self.refused
+        ]
         """Of these, all but the answer's first word and those of refusals."""
 
     def asks(self, key: str) -> bool:
         """Return whether the question holds a word of this list."""
         return self.tables.any_of(key, self.question_words)
 
+    @cached_property
+    def other_options(self) -> list[Mention]:
+        """Where it names options that the question lists beside the gold."""
+        options = other_options(self.question, self.forms, self.tables)
+        return mentions(options, self.text, self.tables)
 
-def _last_word(text: Text, known: Tables) -> Text:
-    """Return the text after its last change of mind, where something follows."""
-    words, gaps, contrasts = text.words, text.gaps, known.words["contrasts"]
-    ends = [
-        end for start, end in known.phrases["reversals"].spans(words)
-        if start > 0 and end < len(words)
-        and (BREAK.search(gaps[start]) or words[start - 1] in contrasts)
-        and (end - start > 1 or BREAK.search(gaps[end]))
-    ]  # fmt: skip
-    last = ends[-1] if ends else 0
+    @cached_property
+    def order(self) -> str | None:
+        """The order it gives to the question's numbered items, where the gold is one: "3142"."""
+        if self.refusals:
+            return None
+        return order_in(self.text, self.question_text, self.forms, self.tables)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is idle words and words of the question; a number is an answer by itself."""
+        if self.own_words or self.asks("alternatives"):
+            return False
+        has_number = any(word.isdecimal() for word in self.text.words)
+        return not has_number or self._is_echo()
+
+    def _is_echo(self) -> bool:
+        articles = self.tables.words["articles"] - self.gold_words
+        asked = without(self.question, articles).words
+        said = self.text.words
+        return len(said) >= _ECHO and _holds_in_a_row(asked, said)
+
+
+def _holds_in_a_row(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    size = len(wanted)
+    starts = range(len(words) - size + 1)
+    return any(words[start : start + size] == wanted for start in starts)
+
+
+def _places(spans: Iterable[tuple[int, int]]) -> set[int]:
+    return {place for span in spans for place in range(*span)}
+
+
+def _name_different_things(forms: tuple[Form, ...]) -> bool:
+    contents = [set(form.content) for form in forms]
+    for content, other in combinations(contents, 2):
+        if not content <= other and not other <= content:
+            return True
+    return False
+
+
+def _offered(answer: str) -> str:
+    """Return the answer without its thoughts and without what it strikes out."""
+    outside_thoughts = spoken(answer)
+    if outside_thoughts is None:  # a thought that is never closed
+        return ""
+    return _STRUCK_OUT.sub(" ", outside_thoughts)
+
+
+def _last_word(text: Text, tables: Tables) -> Text:
+    """Return the text after its last change of mind or announced answer, if something follows."""
+    words, gaps = text.words, text.gaps
+    contrasts = tables.words["contrasts"]
+    last = 0
+    for key in ("reversals", "announcements"):
+        for start, end in tables.phrases[key].spans(words):
+            if start == 0 or end == len(words):
+                continue
+            opens_clause = BREAK.search(gaps[start]) or words[start - 1] in contrasts
+            needs_break = key == "announcements" or end - start == 1
+            if opens_clause and (BREAK.search(gaps[end]) or not needs_break):
+                last = max(last, end)
     return Text(words[last:], gaps[last:])
 
 
-def _refusals(text: Text, known: Tables) -> Iterator[tuple[int, int]]:
-    words, gaps, knowing = text.words, text.gaps, known.words["knowing"]
-    yield from known.phrases["refusals"].spans(words)
-    yield from known.phrases["clarifications"].spans(words)
-    for place in (i for i, word in enumerate(words) if word in known.words["denying"]):
-        before = words[max(0, place - _BACK) : place]
-        if words[place] in known.words["impersonal"] and not known.any_of(
-            "speakers", before
-        ):
+def _option_of_label(text: Text, answer: str, tables: Tables) -> Text:
+    """Return the option that the last word names where it is but a letter: "B" of "B) Sofia"."""
+    if len(text.words) != 1 or len(text.words[0]) != 1:
+        return text
+    for label, option in _LABELLED_OPTION.findall(answer):
+        if fold(label) == text.words[0]:
+            return in_figures(read(option), tables)
+    return text
+
+
+def _refusals(text: Text, tables: Tables) -> Iterator[tuple[int, int]]:
+    """Yield set phrases, requests for details, and "not" with "know" soon after it."""
+    words, gaps = text.words, text.gaps
+    yield from tables.phrases["refusals"].spans(words)
+    yield from tables.phrases["clarifications"].spans(words)
+    for place, word in enumerate(words):
+        if word not in tables.words["denying"]:
             continue
-        for end in range(place + 1, min(len(words), place + 1 + _REACH)):
-            if words[end] in knowing and not BREAK.search(
-                "".join(gaps[place + 1 : end + 1])
-            ):
-                yield place, end + 1
+        before = words[max(0, place - _SPEAKER_BEFORE_DENYING) : place]
+        needs_speaker = word in tables.words["impersonal"]
+        if needs_speaker and not tables.any_of("speakers", before):
+            continue
+        last = min(len(words), place + 1 + _KNOWING_AFTER_DENYING)
+        for other in range(place + 1, last):
+            if BREAK.search(gaps[other]):
+                break
+            if words[other] in tables.words["knowing"]:
+                yield place, other + 1
                 break

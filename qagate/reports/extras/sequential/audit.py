@@ -22,7 +22,10 @@ from qagate.evaluators.statistics.betting import (
     log_capital,
 )
 from qagate.evaluators.text import digest
-from qagate.reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
+from qagate.reports.compare.people import pair_key
+from qagate.reports.compare.shares import change_ends
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import Pair
 from qagate.reports.run.clean import MASK
 from qagate.reports.run.evidence import PlannedPair
 from qagate.reports.run.record import Record
@@ -184,10 +187,11 @@ def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
     """
     units: dict[str, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
-        for old, new in side.matches:
+        for pair in side.pairs:
+            new = pair.new
             place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
-            one = _audited(Pair(new=new, old=old or unanswered(new)), side, share)
-            units[side.slice_.place_of(new)].append((place, one))
+            unit = units[side.place_of(pair)]
+            unit.append((place, _audited(pair, side, share)))
     ordered = (sorted(units[place], key=lambda two: two[0]) for place in sorted(units))
     return Audit(
         units=tuple(tuple(one for _, one in unit) for unit in ordered), share=share
@@ -206,11 +210,14 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
             why=why, probability=chance, judged=judged, share=share, order=order
         )
 
-    digests = [answer_digest(one, one.answer or "") for one in pair]
-    key = digest(["audit", *digests])[:32]
+    digests = [
+        answer_digest(record, record.answer or "") for record in (pair.old, pair.new)
+    ]
+    key = pair_key(pair.old, pair.new)
     verdicts = (side.people.get(one) for one in digests)
     said = [one for one in verdicts if one and one.pair == key and one.probability]
-    before, now = (one.passes(side.bar) for one in pair)
+    before = pair.old.passes(side.bar)
+    now = pair.new.passes(side.bar)
     judged = 0 if before is None or now is None else now - before
     fresh, first = planned(_why(pair, side.bar), judged), side.plan.get(key)
     if first is None and said:  # accepted before plans were kept

@@ -37,7 +37,8 @@ from qagate.reports.run.record import in_order
 from qagate.reports.run.report import REVIEW, Report
 from qagate.reports.run.report_folder import folder_of
 from qagate.reports.run.run_json import load_report
-from qagate.reports.verdict.assemble import count_run, paired_slices
+from qagate.reports.verdict.assemble import count_run
+from qagate.reports.verdict.pairing import paired_slices
 from qagate.reports.verdict.rebuild import inputs_of, rebuilt
 
 Gates = Sequence[AuditedGate]
@@ -185,7 +186,7 @@ def _take(
     drawn = {
         answer_digest(side, side.answer or ""): one
         for one in pairs
-        for side in one.pair
+        for side in (one.pair.old, one.pair.new)
     }
     for place, one in enumerate(accepted):  # a pair that a gate drew keeps how
         if asked := drawn.get(one.digest):
@@ -303,7 +304,7 @@ def _next_form(
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for one in gate.next_pairs[: options.pairs]:
             part = slices[f"{one.pair.new.dataset}:{one.pair.new.language}"]
-            sides = zip(one.pair, one.passes, strict=True)
+            sides = zip((one.pair.old, one.pair.new), one.passes, strict=True)
             unread = [record for record, passes in sides if passes is None]
             new = [
                 human.Pick(record=record, part=part, pair=one.key) for record in unread

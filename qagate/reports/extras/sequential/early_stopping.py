@@ -25,7 +25,8 @@ from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record, in_order, make_record
-from qagate.reports.verdict.assemble import ReportInputs, count_run, paired_slices
+from qagate.reports.verdict.assemble import ReportInputs, count_run
+from qagate.reports.verdict.pairing import paired_slices
 
 UNTIL_DECIDED = "until-decided"
 """The name of the option."""

@@ -9,7 +9,7 @@ audited gates people decide by a few pairs, drawn with known probabilities (``co
 import math
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice, Threshold
@@ -19,18 +19,26 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import betting
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.evaluators.statistics.metrics import DROP
-from qagate.reports.compare import pairs
-from qagate.reports.compare.differences import elsewhere, not_asked, scopes, share_hit
+from qagate.reports.compare.differences import scopes
+from qagate.reports.compare.shares import change_ends, share_difference
+from qagate.reports.compare.sides import Compared, Hit, PairedSlice, Sides, passes
+from qagate.reports.compare.states import Pair, Pairing
+from qagate.reports.compare.tables import share_hit
+from qagate.reports.compare.ways import ways_of
 from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
+from qagate.reports.gates.bars import bar_readings, the_worst
+from qagate.reports.gates.change_text import added_basis, missing_text
 from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
-from qagate.reports.verdict.assemble import Compared, CountedRun
+from qagate.reports.verdict.assemble import CountedRun
+from qagate.reports.verdict.pairing import beside_baseline
 
 SEQUENTIAL = "sequential"
 
-GateMatch = tuple[pairs.PairedSlice, Record | None, Record]
+GateMatch = tuple[PairedSlice, Record | None, Record]
+"""An item of a gate in the earlier run and in this one; a bar looks at the second alone."""
 
 BROKEN = (
     "an assumption broke: no value fits all the evidence, "
@@ -48,7 +56,7 @@ class GateAtAnyLook:
     """A threshold and its slices, decided by bets."""
 
     threshold: Threshold
-    sides: pairs.Sides
+    sides: Sides
 
     @property
     def margin(self) -> float:
@@ -106,11 +114,13 @@ class SequentialGate(GateAtAnyLook):
     """A threshold and its items, in independent units in a fixed order."""
 
     units: tuple[tuple[GateMatch, ...], ...]
-    hit: pairs.Hit
+    hit: Hit
     blocked: str = ""
     """Why the gate cannot be decided; empty where it can."""
     scale: JudgeScale | None = None
     """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
+    way: str = ""
+    """In which way both runs are read, in words; empty where all is as now."""
 
     @property
     def bets(self) -> list[tuple[int, float, float]]:
@@ -141,9 +151,7 @@ class SequentialGate(GateAtAnyLook):
         for side, old, one in unit:
             now = self.hit(side, new.get(one.key, one))
             if self.threshold.paired:
-                found.append(
-                    pairs.change_ends(self.hit(side, old) if old else None, now)
-                )
+                found.append(change_ends(self.hit(side, old) if old else None, now))
             else:
                 found.append((-1, 1) if now is None else (2 * now - 1, 2 * now - 1))
         return found
@@ -198,8 +206,10 @@ class SequentialGate(GateAtAnyLook):
             )
         every = plural(sum(map(len, self.units)), "item")
         freed = f"; {self.scale.text(estimate)}" if self.scale else ""
-        other = (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
-        basis = [f"{estimate.n:,} of {every}, in a fixed order", *other]
+        basis = [
+            f"{estimate.n:,} of {every}, in a fixed order",
+            *missing_and_added(self.sides),
+        ]
         return f"{text} ({'; '.join(basis)}){freed}"
 
 
@@ -208,41 +218,106 @@ def sequential_gates(
     slices: Sequence[Slice],
     records: Mapping[str, Sequence[Record]],
     blocked: Mapping[str, str],
-    compared: Iterable[pairs.Sides],
+    compared: Sequence[Compared],
 ) -> Iterator[SequentialGate]:
-    """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
-    for one in slices:
-        pairing = pairs.PairedRecords(pairs=(), unknown=tuple(records[one.name]))
-        alone = pairs.PairedSlice(
-            slice_=one, pairing=pairing, blocked=blocked[one.name]
+    """Yield a dataset's sequential gates, bars first, each in every way to read it.
+
+    ``records`` and ``blocked`` are by slice. A slice is settled once each way is.
+    """
+    for slice_ in slices:
+        yield from _sequential_bars(
+            slice_,
+            records[slice_.name],
+            blocked[slice_.name],
+            beside_baseline(compared, slice_.name),
         )
-        for threshold in one.thresholds:
-            if threshold.evidence == SEQUENTIAL and not threshold.paired:
-                yield _gate(threshold, [alone])
     for sides in compared:
-        for threshold, scope in scopes(dataset, sides):
-            if threshold.evidence == SEQUENTIAL:
-                yield _gate(threshold, scope)
+        scope_of_all = [sides[slice_.name] for slice_ in slices if slice_.name in sides]
+        for threshold, scope in scopes(dataset, scope_of_all):
+            if threshold.evidence != SEQUENTIAL:
+                continue
+            for way in ways_of(scope):
+                hit = share_hit(threshold.of, way.sides)
+                units = _units_of_change(way.sides)
+                by_then = f"by the earlier {way.name}" if way.name else ""
+                yield _gate(threshold, way.sides, hit, units, by_then)
 
 
-def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
-    name = threshold.of if threshold.paired else threshold.measure
-    hit = share_hit(name, sides)
-    not_share = (
-        "" if hit else f"{name} is no share of all items; choose another evidence"
-    )
+def _sequential_bars(
+    slice_: Slice, records: Sequence[Record], blocked: str, side: PairedSlice | None
+) -> Iterator[SequentialGate]:
+    thresholds = [
+        threshold
+        for threshold in slice_.thresholds
+        if threshold.evidence == SEQUENTIAL and not threshold.paired
+    ]
+    if not thresholds:
+        return
+    for reading in bar_readings(slice_, records, side):
+        alone = PairedSlice(slice_=reading.slice_, pairing=Pairing(), blocked=blocked)
+        units = _units_of_bar(alone, reading.records)
+        for threshold in thresholds:
+            hit = share_hit(threshold.measure, [with_records(alone, reading.records)])
+            yield _gate(threshold, [alone], hit, units, reading.name)
+
+
+Units = Sequence[tuple[GateMatch, ...]]
+"""The items of a gate in independent units, in their order."""
+
+
+def _units_of_bar(side: PairedSlice, records: Sequence[Record]) -> Units:
+    units: dict[str, list[GateMatch]] = defaultdict(list)
+    for record in records:
+        units[side.slice_.place_of(record)].append((side, None, record))
+    return [tuple(units[place]) for place in sorted(units)]
+
+
+def _units_of_change(sides: Sides) -> Units:
     units: dict[str, list[GateMatch]] = defaultdict(list)
     for side in sides:
-        for old, new in side.matches:
-            units[side.slice_.place_of(new)].append((side, old, new))
+        for pair in side.pairs:
+            place = side.place_of(pair)
+            units[place].append((side, pair.old, pair.new))
+    return [tuple(units[place]) for place in sorted(units)]
+
+
+def with_records(side: PairedSlice, records: Sequence[Record]) -> PairedSlice:
+    """Return a side whose records alone say which outcomes there are."""
+    pairs = [Pair(old=record, new=record, state="right") for record in records]
+    return replace(side, pairing=Pairing(pairs=tuple(pairs)))
+
+
+def _gate(
+    threshold: Threshold, sides: Sides, hit: Hit | None, units: Units, way: str
+) -> SequentialGate:
+    blocked = ""
+    if hit is None:
+        name = threshold.of if threshold.paired else threshold.measure
+        blocked = f"{name} is no share of all items; choose another evidence"
+    for side in sides:
+        if side.blocked:
+            blocked = side.blocked
+            break
+    scale = None
+    if threshold.paired:
+        scale = judge_scale(sides, threshold.of)
     return SequentialGate(
         threshold=threshold,
         sides=sides,
-        units=tuple(tuple(units[place]) for place in sorted(units)),
-        hit=hit or pairs.passes,
-        blocked=next((one.blocked for one in sides if one.blocked), not_share),
-        scale=judge_scale(sides, threshold.of) if threshold.paired else None,
+        units=tuple(units),
+        hit=hit or passes,
+        blocked=blocked,
+        scale=scale,
+        way=way,
     )
+
+
+def missing_and_added(sides: Sides) -> Iterator[str]:
+    """Yield how many items are missing, edited or added."""
+    missing = missing_text(sides)
+    if missing:
+        yield f"{missing}, which may have any result"
+    yield from added_basis(sides)
 
 
 def sequential_gates_of(
@@ -254,21 +329,23 @@ def sequential_gates_of(
         blocked[name] = summary.obstacle or run.distrust(name)
     for dataset in run.datasets:
         slices = run.of(dataset)
-        scopes_of_slices = []
-        for sides in compared:
-            if sides:
-                scopes_of_slices.append([sides[slice_.name] for slice_ in slices])
-        yield from sequential_gates(
-            dataset, slices, run.records, blocked, scopes_of_slices
-        )
+        yield from sequential_gates(dataset, slices, run.records, blocked, compared)
 
 
 def sequential_results(
     run: CountedRun, compared: Sequence[Compared]
 ) -> Iterator[GateResult]:
-    """Yield how the gates with ``evidence: sequential`` end."""
+    """Yield how the gates with ``evidence: sequential`` end, each by its worst way."""
+    results: dict[object, list[GateResult]] = {}
     for gate in sequential_gates_of(run, compared):
-        yield gate.result()
+        result = gate.result()
+        if gate.way:
+            reason = f"{gate.way}: {result.reason}"
+            result = replace(result, reason=reason)
+        name = result.slice, result.threshold, result.anchored
+        results.setdefault(name, []).append(result)
+    for results_of_gate in results.values():
+        yield the_worst(results_of_gate)
 
 
 _STEPS = 200  # the most points in a plot
@@ -331,7 +408,7 @@ class AuditedGate(GateAtAnyLook):
         every = list(self.audit.pairs)
         growth = self.audit.growth(self.margin, self.limit)
         judged, scale = (
-            pairs.paired_difference(self.sides).estimate,
+            share_difference(self.sides).estimate,
             judge_scale(self.sides),
         )
         apart = max(1, math.ceil(len(growth) / _STEPS))
@@ -394,11 +471,11 @@ class AuditedGate(GateAtAnyLook):
             basis.append(f"{which}, which may be any: {stuck[0].pair.new.key}")
         judged = trail.judged.value
         basis.append(f"judged: {'undefined' if judged is None else figure(judged)}")
-        basis += (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
+        basis += missing_and_added(self.sides)
         return f"{text} ({'; '.join(basis)})"
 
 
-def audited_gates(dataset: Dataset, sides: pairs.Sides) -> Iterator[AuditedGate]:
+def audited_gates(dataset: Dataset, sides: Sides) -> Iterator[AuditedGate]:
     """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
     for threshold, scope in scopes(dataset, sides):
         if threshold.evidence == "audited":
@@ -414,9 +491,10 @@ def audited_gates_of(
         slices = run.of(dataset)
         for sides in compared:
             if sides:
-                yield from audited_gates(
-                    dataset, [sides[slice_.name] for slice_ in slices]
-                )
+                scope = [
+                    sides[slice_.name] for slice_ in slices if slice_.name in sides
+                ]
+                yield from audited_gates(dataset, scope)
 
 
 def audited_results(

@@ -1,0 +1,75 @@
+"""Recorded answers that are the earlier run's own: nothing differs from itself.
+
+Answers from a file say nothing of when they were given. A file that was exported twice, or that
+somebody forgot to replace, holds the old answers and would pass every gate on a change. So
+recorded answers that equal the earlier run's in all rows that both have, or in all rows of a
+slice with many different answers, are taken for the same file. An unchanged product that really
+answers so says it by a column ``run`` or ``date`` that differs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from qagate.evaluators.core import RECORDED
+from qagate.reports.compare.sides import PairedSlice
+from qagate.reports.compare.states import Pair
+from qagate.reports.run.report import Obstacle
+
+MOST_BY_CHANCE = 20
+"""Different answers of a slice: with more of them, two runs never agree in all by chance."""
+COLUMNS = ("run", "date")
+"""The columns that tell two exports apart."""
+
+
+def other_source(model: str, earlier_model: str, role: str) -> str:
+    """Return why answers of a model and answers of a file are no comparison; else nothing."""
+    is_recorded = model == RECORDED
+    was_recorded = earlier_model == RECORDED
+    if is_recorded == was_recorded:
+        return ""
+    if is_recorded:
+        return (
+            f"the answers stand in the data file, and the {role}'s were given by "
+            f"{earlier_model}; give --model, or {Obstacle.OTHER_ITEMS} a run of recorded answers"
+        )
+    return (
+        f"the {role}'s answers stood in a data file, and these are given by {model}; "
+        f"{Obstacle.OTHER_ITEMS} a run of a model"
+    )
+
+
+def same_files(sides: Mapping[str, PairedSlice], role: str) -> dict[str, str]:
+    """Return by slice why its recorded answers are taken for the earlier run's own."""
+    answered: dict[str, Sequence[Pair]] = {}
+    for name, side in sides.items():
+        if side.slice_.kind.answered:
+            answered[name] = [pair for pair in side.pairing.pairs if _both_there(pair)]
+    pairs_of_run = [pair for pairs in answered.values() for pair in pairs]
+    whole_run = bool(pairs_of_run) and _is_same(pairs_of_run)
+    reasons = {}
+    for name, pairs in answered.items():
+        different = {pair.new.answer for pair in pairs}
+        whole_slice = len(different) > MOST_BY_CHANCE and _is_same(pairs)
+        if whole_run or whole_slice:
+            reasons[name] = (
+                f"all {len(pairs):,} recorded answers are the {role}'s own, so it seems to be the "
+                f"same file; {Obstacle.OTHER_ITEMS} the release before, or give the rows a column "
+                "`run` or `date` that differs"
+            )
+    return reasons
+
+
+def _both_there(pair: Pair) -> bool:
+    return pair.old.answer is not None and pair.new.answer is not None
+
+
+def _is_same(pairs: Sequence[Pair]) -> bool:
+    if any(pair.old.answer != pair.new.answer for pair in pairs):
+        return False
+    return not any(_tells_apart(column, pairs) for column in COLUMNS)
+
+
+def _tells_apart(column: str, pairs: Sequence[Pair]) -> bool:
+    """Whether all rows of this run have another value in the column than the earlier run had."""
+    before = {str(pair.old.metadata.get(column, "")) for pair in pairs}
+    now = {str(pair.new.metadata.get(column, "")) for pair in pairs}
+    return "" not in now and before.isdisjoint(now)
