@@ -19,7 +19,7 @@ from qagate.reports.plugin.option_table import NAMES
 from qagate.reports.plugin.options import read_options, shard_header
 from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.start import start_early
-from tests.support.projects import BAR, Project, graded
+from tests.support.projects import BAR, RUBRIC, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled
 
@@ -46,6 +46,7 @@ def test_mistakes_are_one_line(
     capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
     capitals.write("own.yaml", PROMPT)
     capitals.write("second/capital/dataset.yaml", YAML)
+    capitals.write("second/capital/plain.en.yaml", RUBRIC.format("en"))
     assert_refused(capitals, message, *map(grown, options), "qa")
 
 

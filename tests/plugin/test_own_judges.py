@@ -306,6 +306,7 @@ def test_what_is_wrong_is_said_in_one_line(
 FUNCTION: str = kept(__file__, "function")
 SERVICE: str = kept(__file__, "service")
 CAPITALS = graded({"en": BAR})
+RULES_JUDGE = ("--judge", "lexical")
 
 
 @pytest.fixture
@@ -327,7 +328,7 @@ def calls(project: Project) -> int:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> None:
     """A dry run makes no call, a second run none; other code or another version all anew."""
-    model = ("--model", "python:app_under_test:answer")
+    model = (*RULES_JUDGE, "--model", "python:app_under_test:answer")
     planned = capitals.run_in_process("qa", *model, "--dry-run")
     assert (planned.ret, calls(capitals)) == (0, 0)
     assert "price unknown: python:app_under_test:answer" in planned.stdout.str()
@@ -340,7 +341,8 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
     assert capitals.run_in_process("qa", *model, "--replay").ret == 0
     assert calls(capitals) == 3
     assert "no version is declared" in capitals.text("summary.md")
-    capitals.run_in_process("qa", "--model", "python:app_under_test:answer@2")
+    another = (*RULES_JUDGE, "--model", "python:app_under_test:answer@2")
+    capitals.run_in_process("qa", *another)
     assert calls(capitals) == 6
     capitals.write("app_under_test.py", FUNCTION + "\n# mended\n")
     capitals.run_in_process("qa", *model)
@@ -349,7 +351,8 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
 
 def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
     """Never a grade; where three calls fail alike nothing can be: exit 4 with the cause."""
-    done = capitals.run_in_process("qa", "--model", "python:app_under_test:picky")
+    picky = ("qa", *RULES_JUDGE, "--model", "python:app_under_test:picky")
+    done = capitals.run_in_process(*picky)
     assert [record["outcome"] for record in capitals.records()] == [
         "passed",
         "error",
@@ -359,10 +362,9 @@ def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
     assert "target_failed" in json.dumps(error)
     assert done.ret == 0, done.stdout.str()
     capitals.write("qa/capital/dataset.yaml", CAPITALS.replace("0.5", "0.9"))
-    assert (
-        capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
-    )
-    done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
+    assert capitals.run_in_process(*picky).ret == 6
+    broken = ("qa", *RULES_JUDGE, "--model", "python:app_under_test:broken")
+    done = capitals.run_in_process(*broken)
     assert done.ret == 4
     assert "LookupError: no index for en (app_under_test.py:" in done.outlines[-1]
     assert "check the function (app_under_test:broken)" in done.outlines[-1]
@@ -378,7 +380,8 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
 
     with loopback(handler=handle) as server:
         capitals.write("models.yaml", SERVICE.format(url=server.url))
-        options = ("qa", "--models", "models.yaml", "--model", "http:house")
+        models = ("--models", "models.yaml", "--model", "http:house")
+        options = ("qa", *RULES_JUDGE, *models)
         done = capitals.run_in_process(*options)
         assert done.ret == 0, done.stdout.str()
         assert server.count == 3

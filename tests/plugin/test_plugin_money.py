@@ -323,7 +323,8 @@ def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
     assert "not PASS in the first line: no gate" in text
     project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
     project.write("qa/capital/answer.en.yaml", PROMPT)
-    text = shown(project, "--model", "openai:m@http://127.0.0.1:9/v1")
+    model = "openai:m@http://127.0.0.1:9/v1"
+    text = shown(project, "--model", model, "--judge", "lexical")
     assert (
         text.count(
             "not known, as only 0 of 2 items have a verdict; give --baseline=RUN"

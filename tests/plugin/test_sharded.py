@@ -227,7 +227,8 @@ def test_the_first_items_decide_nothing(project: Project, workers: int) -> None:
 
 
 WAVERING: str = kept(__file__, "wavering")
-MODEL = ("--model", "python:wavering:answer@1", "--concurrency", "1")
+SPECS = ("--model", "python:wavering:answer@1", "--judge", "lexical")
+MODEL = (*SPECS, "--concurrency", "1")
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.gates.gone import check_accepted
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
-from qagate.reports.plugin.options import RunOptions
+from qagate.reports.plugin.options import RunOptions, check_judge_is_named
 from qagate.reports.plugin.run_models import RunModels, connect_models
 from qagate.reports.plugin.run_process import run_process, spending_name
 from qagate.reports.run.report_folder import JUDGE_REPLIES, folder_of
@@ -104,6 +104,8 @@ class EngineRun:
             self.earlier_answers,
         )
         """The tasks by key; empty once the engine has them."""
+        # A mistyped model or a missing key is said before what the command lacks.
+        check_judge_is_named(options, plan)
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)

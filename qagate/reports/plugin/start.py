@@ -31,7 +31,6 @@ from qagate.reports.plugin.options import (
     NO_BASELINE,
     REPORT_DIR,
     RunOptions,
-    check_judge_is_named,
     read_options,
 )
 from qagate.reports.plugin.typed_command import typed_command
@@ -205,7 +204,6 @@ def _plan(
             from qagate.reports.plugin import rejudge  # noqa: PLC0415  # only for such a run
 
             options, plan = rejudge.planned(files, options, labelled)
-    check_judge_is_named(options, plan)
     for feature in features:
         plan = feature.order(plan, options)
     if rehearsals:
