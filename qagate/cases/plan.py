@@ -21,6 +21,7 @@ from qagate.cases.dataset import (
     Plan,
     PlannedItem,
     Selection,
+    Shards,
     Slice,
     SliceSample,
     Threshold,
@@ -348,6 +349,13 @@ class Labelled:
         """Return the same with only those graders that are among these slices."""
         graders = tuple(name for name in self.graders if name in slices)
         return replace(self, graders=graders)
+
+    def in_shard(self, shard: Shards | None) -> "Labelled":
+        """Return the part of the labelled items that a shard judges; all without shards."""
+        if shard is None:
+            return self
+        items = tuple(item for item in self.items if shard.holds(item.case))
+        return replace(self, items=items)
 
     def planned_in(self, keys: Collection[str]) -> bool:
         """Return whether the plan's ``keys`` have every item: then nothing is added."""

@@ -84,12 +84,13 @@ def test_every_bundled_language_has_a_margin_of_its_own() -> None:
         "boolq": 0.15,
         "eba": 0.15,
     }
+    few = {"eba:bg", "eba:pl", "eba:hu"}  # 40 items
     for name, margin in {**margins, "smoke": 0.2}.items():
         slices = load_dataset(Path(f"cases/{name}/dataset.yaml")).slices
         assert slices
         for one in slices.values():
             drops = [gate.max for gate in one.thresholds if gate.name == "drop"]
-            assert drops == [margin]
+            assert drops == [0.25 if one.name in few else margin]
 
 
 def bundled(name: str, language: str) -> Slice:

@@ -294,5 +294,5 @@ def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -
             assert odds.codes.get(0, 0.0) >= 0.91, slice_.name
             asked.add(slice_.name)
     assert (
-        len(asked) == 18
-    )  # five of simpleqa, its hard part and smoke each, two of boolq, eba
+        len(asked) == 21
+    )  # five of simpleqa, its hard part and smoke each, two of boolq, four of eba

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def gates(
     return list(made.decision.gates)
 
 
-def both(letters: str, **fields: object) -> list[Record]:
+def both(letters: str, **fields: Any) -> list[Record]:
     return [*answered(letters, **fields), *answered(letters, "pl", **fields)]
 
 

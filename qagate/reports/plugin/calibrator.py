@@ -101,7 +101,7 @@ class Calibrator:
         slice_names = {self.plan.items[key].slice.name for key in selected_keys}
         selected = []
         for labels in self.labelled:
-            labels_of_run = labels.of(slice_names)
+            labels_of_run = labels.of(slice_names).in_shard(self.plan.shard)
             if labels_of_run.graders and not labels_of_run.planned_in(selected_keys):
                 selected.append(labels_of_run)
         self._selected = tuple(selected)

@@ -49,6 +49,7 @@ from qagate.evaluators.runtime.process import EngineProcess, begin
 from qagate.evaluators.runtime.schedule import UNLIMITED, Schedule
 from qagate.evaluators.runtime.session import CallSession
 from qagate.evaluators.runtime.task import Task
+from qagate.reports.gates.gone import check_accepted
 from qagate.reports.plugin.calibrator import Calibrator, find_labelled
 from qagate.reports.plugin.options import RunOptions, check_judge_is_named
 from qagate.reports.plugin.run_models import RunModels, connect_models
@@ -88,6 +89,9 @@ class EngineRun:
         needs_key = calling and not options.replay
         self.connected = connect_models(options, needs_key=needs_key)
         _check_monitor(options, self.earlier[0], self.connected)
+        check_accepted(
+            options.accepted, plan.datasets, _planned_slices(plan), self.earlier[0]
+        )
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
         self.earlier_answers = _earlier_answers(plan, self.earlier)
         """What baseline and anchor answered to the plan's items, in this order."""
@@ -308,6 +312,11 @@ def _check_monitor(
             f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "
             f"{then}; leave --monitor out, or restore them in the models file"
         )
+
+
+def _planned_slices(plan: Plan) -> list[str]:
+    """Return the names of the slices of which items are planned."""
+    return list(dict.fromkeys(item.slice.name for item in plan.items.values()))
 
 
 def _earlier_answers(

@@ -37,10 +37,11 @@ from qagate.reports.gates.gone import (
 from qagate.reports.judge.calibration import calibrations_of
 from qagate.reports.judge.canary_notes import canary_notes
 from qagate.reports.judge.corrected import corrected_gates, doubt_of
-from qagate.reports.judge.judging import judging, judging_notes
+from qagate.reports.judge.judging import judging, judging_notes, waived_lines
 from qagate.reports.judge.labels import label_sets
 from qagate.reports.judge.measuring import grades_of, slice_judges
 from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.judge.waivers import PLACEHOLDER
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
@@ -183,6 +184,8 @@ def count_run(
     )
 
 
+FEWEST_TO_PAIR = 30
+"""With fewer independent items not even a drop of 0.12 can be excluded: bars decide alone."""
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -584,11 +587,13 @@ def _session(
         for one in gates
         if one.threshold.paired and not one.threshold.of_usage
     }
-    compared_names = {name for sides in compared for name in sides}
+    comparable = {
+        name for sides in compared for name in sides if _is_large(sides[name])
+    }
     asked = [
         slice_
         for name, slice_ in run.slices.items()
-        if slice_.kind.answered and name in compared_names
+        if slice_.kind.answered and name in comparable
     ]
     return replace(
         facts.session,
@@ -607,9 +612,25 @@ def _session(
         lost=tuple(
             lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
         ),
-        cautions=(*facts.waived, *_cautions(run, any(compared))),
+        cautions=(
+            *facts.waived,
+            *_waived(run),
+            *_cautions(run, any(compared)),
+        ),
         shards=run.shards,
     )
+
+
+def _waived(run: CountedRun) -> list[str]:
+    """Return what was waived by the user; the line names a placeholder judge in any case."""
+    lines = waived_lines(run.judges)
+    return [line for line in lines if not line.endswith(PLACEHOLDER)]
+
+
+def _is_large(side: PairedSlice) -> bool:
+    """Return whether a slice has so many independent items that a paired gate could decide."""
+    clusters = {side.cluster_of(pair) for pair in side.pairs}
+    return len(clusters) >= FEWEST_TO_PAIR
 
 
 def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:

@@ -112,10 +112,10 @@ def test_what_is_required_of_bundled_ratings_is_what_a_measurement_needs() -> No
         "requires"
     ]
     assert required == {
-        "answers": 160,
-        "questions": 110,
+        "answers": 80,
+        "questions": 55,
         "answers_per_question": 3,
-        "near_bar": 60,
+        "near_bar": 35,
         "errors_named": True,
         "not_asked_in": ["eba"],
     }
