@@ -244,10 +244,8 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     made = report([both], items, outcomes, earlier)
     assert {gate.state for gate in made.decision.gates} == {"PASS"}
     assert made.decision.code == 6
-    assert (
-        made.decision.line
-        == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
-    )
+    line = "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
+    assert made.decision.line.startswith(line)
     items = items_of(GRADED, 1)
     outcomes = {key: outcome(key, False) for key in items}
     made = report([dataset(GRADED)], items, outcomes, gates_off=True, pytest_code=1)
