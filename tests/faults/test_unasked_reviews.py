@@ -1,13 +1,11 @@
 """Verdicts by people: only on what a sheet asked, by enough people, and said where they decide."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from qagate.cases.adjudication_files import save_adjudications
-from qagate.cases.dataset import Threshold
 from qagate.command import main
 from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT
@@ -18,7 +16,6 @@ from tests.support.fixtures import Captured, Patch
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
     answered,
-    facts_dataset,
     graded_slice,
     run_of,
     written,
@@ -152,19 +149,6 @@ def test_a_gate_that_people_alone_let_pass_is_named() -> None:
     sure = run_of([*people[:1], *answered("ccccccci")[1:]])
     assert sure.decision.code == 0
     assert not any("passes only with" in note for note in sure.notes)
-
-
-def test_it_is_said_of_gates_over_all_languages_too() -> None:
-    """People's verdicts in any of the languages count."""
-    gate = Threshold(measure="drop", max=0.2, pool=True)
-    parts = [graded_slice(one, replace(gate, pool=False)) for one in ("bg", "en")]
-    dataset = facts_dataset(*parts, pooled=(gate,))
-    old = [one for language in ("bg", "en") for one in answered("c" * 60, language)]
-    new = [*answered("c" * 60, "bg", adjudicated_by="Anna"), *answered("c" * 60, "en")]
-    made = run_of(new, dataset, baseline=run_of(old, dataset))
-    passed = {gate.slice for gate in made.decision.gates if gate.state == "PASS"}
-    owed = {note.split(" ")[1] for note in made.notes if "passes only with 60" in note}
-    assert "facts:*" in owed <= passed
 
 
 def test_a_session_says_where_people_decide(project: Project) -> None:

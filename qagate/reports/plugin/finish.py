@@ -4,7 +4,6 @@ It is loaded, with numpy, while replies are awaited. After the last reply the us
 what stands here, so nothing of it loads anything heavy.
 """
 
-import asyncio
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import Outcome, QAError, parse_judges
+from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
@@ -282,8 +282,9 @@ def _keep_decision(run: EngineRun, report: Report) -> str:
         return ""
     try:
         with Ledger(run.options.ledger) as ledger:
-            keeping = ledger.keep(DECISION, decided.run, document_of(decided))
-            asyncio.run(keeping)
+            before = ledger.documents(DECISION, [decided.run]).get(decided.run)
+            document = Document(DECISION, decided.run, document_of(decided))
+            ledger.swap(document, before)
     except QAError as error:
         return f"later runs on the ledger will not know of this one: {error}"
     return ""

@@ -20,9 +20,12 @@ def as_read_by(earlier: Baseline, reports: Sequence[Report]) -> Baseline:
         comparison, reading = report.comparison, report.reading
         if earlier.role == "anchor":
             comparison, reading = report.since_anchor, report.anchor_reading
-        if comparison is None or reading is None or comparison.sha256 != earlier.sha256:
+        if comparison is None or comparison.sha256 != earlier.sha256:
             return replace(earlier, reading=_unread(earlier, reports))
-        readings.append(reading)
+        if reading is not None:
+            readings.append(reading)
+    if not readings:  # results of another tool, whose grades are all there is
+        return earlier
     return replace(earlier, reading=_together(readings))
 
 

@@ -432,7 +432,9 @@ def _gone(
         if baseline is None:
             continue
         yield from slice_doubts(run.slices, baseline, facts.accepted)
-        if baseline.role == "baseline":
+        # Results of another tool were held to no gates of ours.
+        was_held = baseline.reading is not None
+        if baseline.role == "baseline" and was_held:
             gone = gone_gates(run.datasets, baseline.report.datasets)
             yield from gate_doubts(gone, facts.accepted)
 

@@ -460,7 +460,7 @@ def test_check_takes_what_lies_below(
     monkeypatch.chdir(tmp_path)
     assert main(["new", "folk", "--to", "deep"]) == 0
     assert main(["check"]) == 0
-    assert "0 errors, 1 warning: 1 item in 1 file" in capsys.readouterr().out
+    assert "0 errors, 2 warnings: 1 item in 1 file" in capsys.readouterr().out
     assert main(["check", "--as", "simpleqa:bg"]) == 4
     assert "no file given" in capsys.readouterr().err
 

@@ -673,12 +673,15 @@ def unset(monkeypatch: Patch) -> None:
 def law(project: Project, answers: Mapping[str, Sequence[str]]) -> Project:
     """Write a rated dataset with two metrics: by language a mark for each recorded answer."""
     listed = "".join(
-        f"  {language}: {{file: {language}.yaml}}\n" for language in answers
+        f"  {language}: {{file: {language}.yaml, rubric: law.{language}.yaml}}\n"
+        for language in answers
     )
-    yaml = (
-        f"kind: rated\nrubric: eba\njudge: unmeasured\n{DECLARED}languages:\n{listed}"
-    )
+    yaml = f"kind: rated\njudge: unmeasured\n{DECLARED}languages:\n{listed}"
     project.dataset("law", {}, yaml)
+    for language in answers:
+        rubric = (ROOT / f"evaluators/rubrics/eba.{language}.yaml").read_text("utf-8")
+        own = rubric.replace("name: eba", "name: law", 1)  # no labels measure it
+        project.write(f"qa/law/law.{language}.yaml", own)
     for language, marks in answers.items():
         items = [
             ITEM.format(number=number, mark=mark) for number, mark in enumerate(marks)
