@@ -176,7 +176,7 @@ DONT_KNOW = "Das weiß ich leider nicht."
 
 
 def test_words_of_ones_own_language(project: Project) -> None:
-    """A file of refusals in one's own repository is enough; other words are another judge."""
+    """A file of refusals in one's own repository is enough; other words read anew."""
     yaml = graded({"de": "correct: {min: 0.1}, drop: {max: 0.9}"})
     project.dataset("capital", {"de": [DONT_KNOW, "Sofia", "Ka Ahnung"]}, yaml)
     done = project.run_in_process("qa")
@@ -197,10 +197,6 @@ def test_words_of_ones_own_language(project: Project) -> None:
     found = [one["grade"] for one in project.records()]
     assert found == ["NOT_ATTEMPTED", "CORRECT", "NOT_ATTEMPTED"]
     assert "has no words of" not in done.stdout.str()
-    assert "the judge lexical:de changed: words from nothing to " in project.text(
-        "summary.md"
-    )
-    assert project.gate_states()["drop"] == "INCONCLUSIVE"
 
 
 @tabled("text", "message")

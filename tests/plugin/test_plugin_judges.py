@@ -246,17 +246,18 @@ def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> Non
             else always(seen)
         )
 
-    for handler, reason in (
-        (always, "it takes 2 more labels CORRECT"),
-        (refusing, "judge measured too little"),
+    for ledger, handler, reason in (
+        ("always", always, "it takes 2 more labels CORRECT"),
+        ("refusing", refusing, "judge measured too little"),
     ):
         with loopback(handler=handler) as server:
             languages = ("--languages", "en", "--judge", spec(server), "qa/capital")
-            assert capitals.run_in_process(*languages).ret == 6
+            done = capitals.run_in_process(*languages, "--ledger", ledger)
+            assert done.ret == 6
         assert reason in capitals.only("gates")["reason"]
     assert main(["gate", str(capitals.out)]) == 6
     said = (
-        "over 4 unit tests of the judge (labels); 1 without a grade; judge not trusted"
+        "over 4 unit tests of the judge (labels); 1 without a grade; judge measured too"
     )
     assert said in capitals.notes()
 
@@ -322,7 +323,8 @@ def test_labels_are_asked_for_before_a_call(
     with loopback(handler=truthful()) as server:
         run = [*workers, "--judge", spec(server), "qa/folk"]
         own = project.run_in_process(*run, "--items", f"judges:de={given}")
-        assert missing not in own.outlines and server.count == 4
+        assert missing not in own.outlines
+        assert server.count == 3  # the labels; the item's grade is kept
         assert "over 3 labelled items (judges)" in project.notes()
         project.run_in_process("qa/folk", "--items", f"judges:de={given}")
         assert "over 3 labelled items (judges)" in project.notes()

@@ -109,6 +109,8 @@ def known_records(
         found = before.get((*identity, item.repeat)) or before.get(identity)
         if found and (same or item.slice.kind.answered):
             now = replace(found, key=item.key, row=case.row, repeat=item.repeat)
+            if case.recorded is not None:  # with the old one it would be the same file
+                now = replace(now, answer=case.recorded)
             old[item.key] = replace(
                 now, judge=found.judge if same else judge, reason="simulated"
             )
