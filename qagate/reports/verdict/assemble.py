@@ -1,5 +1,6 @@
 """From the record of every item to the one Report: counted, compared, decided."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -184,6 +185,7 @@ def count_run(
     )
 
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 FEWEST_TO_PAIR = 30
 """With fewer independent items not even a drop of 0.12 can be excluded: bars decide alone."""
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
@@ -330,13 +332,19 @@ def _decided_as(
 
 
 def _causes(records: Iterable[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what the first one said."""
+    """Yield, for each way in which items went ungraded, how many and what was said of it."""
     errors: dict[str, list[str]] = defaultdict(list)
     for record in records:
         if record.error and record.outcome != "stopped":
             errors[record.error.partition(": ")[0]].append(record.error)
-    for some in errors.values():
-        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
+    for messages in errors.values():
+        telling = max(messages, key=_numbers_in)
+        yield f"{plural(len(messages), 'item')} ungraded: {telling}"
+
+
+def _numbers_in(message: str) -> list[float]:
+    """Return the numbers of a message: the highest says how much money or time it takes."""
+    return [float(number) for number in _NUMBER.findall(message)]
 
 
 def _comparison(
