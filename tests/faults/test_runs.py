@@ -50,7 +50,8 @@ def test_a_clock_that_jumps_changes_nothing(
         monkeypatch.setattr(
             time, "time", lambda: real() + chance.choice((0, 3600, -3600))
         )
-        options = (f"--model=openai:m@{server.url}/v1", "--deadline=60", "qa")
+        model = (f"--model=openai:m@{server.url}/v1", "--judge=lexical")
+        options = (*model, "--deadline=60", "qa")
         first = project.run_in_process(*options)
         count = server.count
         again = project.run_in_process(*options)
@@ -174,8 +175,9 @@ def test_a_table_that_is_dropped_ends_the_run(project: Project, workers: int) ->
         return plausible(lambda asked, name, schema: "Varna")(one)
 
     with loopback(handler=handler) as server:
-        options = ("--model", f"openai:m@{server.url}/v1", "--ledger", str(ledger))
-        result = project.run_with(workers, *options, "--concurrency", "2", "qa")
+        model = ("--model", f"openai:m@{server.url}/v1", "--judge", "lexical")
+        options = (*model, "--ledger", str(ledger), "--concurrency", "2")
+        result = project.run_with(workers, *options, "qa")
     states = project.outcomes()
     assert len(seen) <= SERVED + 4
     assert states["failed"] >= SERVED - 10

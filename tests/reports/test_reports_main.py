@@ -380,27 +380,31 @@ def test_a_promoted_run_is_small_and_as_the_whole(
         project.write(
             f"qa/facts/{language}.csv", "".join(text.splitlines(keepends=True)[:73])
         )
+        # By a rubric of its own, so that no bundled labels measure the judge.
+        rubric = ROOT / "evaluators" / "rubrics" / f"simpleqa.{language}.yaml"
+        project.write(
+            f"qa/facts/own.{language}.yaml",
+            rubric.read_text(encoding="utf-8").replace(
+                "name: simpleqa", "name: own", 1
+            ),
+        )
     listed = "".join(f"  {one}: {{file: {one}.csv}}\n" for one in LANGUAGES)
     gates = "{correct: {min: 0.5}, drop: {max: 0.05}}"
-    declared = "kind: graded\nrubric: simpleqa\njudge: unmeasured\n"
+    declared = "kind: graded\nrubric: own\njudge: unmeasured\n"
     yaml = f"{declared}gates: {gates}\nlanguages:\n{listed}"
     project.write("qa/facts/dataset.yaml", yaml)
     project.write("qa/facts/test_facts.py", MODULE.format(name="facts"))
     project.write("parrot.py", PARROT)
     asked = ("qa", "--judge", "python:parrot:Wordy", "--report-dir")
-    assert (
-        project.run_in_process(*asked, "old", "--model", "python:parrot:old").ret == 0
-    )
-    assert (
-        project.run_in_process(*asked, "new", "--model", "python:parrot:new").ret == 0
-    )
-    assert (
-        main(["promote", "small", "old"])
-        == main(["promote", "whole", "old", "--whole"])
-        == 0
-    )
+    old = project.run_in_process(*asked, "old", "--model", "python:parrot:old")
+    assert old.ret == 0
+    assert main(["promote", "small", "old"]) == 0
+    assert main(["promote", "whole", "old", "--whole"]) == 0
+    words = ("--model", "python:parrot:new", "--baseline=small")
+    assert project.run_in_process(*asked, "new", *words).ret == 1
     small, whole = (project.path / BASELINES / name for name in ("small", "whole"))
     assert sorted(path.name for path in small.iterdir()) == [
+        "grades.jsonl.gz",
         "labels.jsonl.gz",
         "promoted.json",
         "readings.jsonl.gz",

@@ -28,8 +28,10 @@ _DESIGNATION = re.compile(
     r"(?<![\w/])"
     r"(?:[^\W\d_]+[-‐‑–]?\d[\w-]*"  # T-72B, Kepler-186f
     r"|\d+/\d+"  # 2019/876
-    r"|(?!\d{1,3}(?:\.\d{3})+\b)\d+(?:\.\d+){2,})"  # 1.4.4, but not 1.234.567
+    r"|\d[\d.]*\d)"  # 1.4.4, and any other number, which is left out later
 )
+_DIGITS_OF_A_GROUP = 3
+"""Digits in each group of 1.234.567 but its first."""
 _HIGHEST_NUMERAL = 39
 _OTHER_WORDS_OF_A_NUMBER = 3
 """With more of them, a gold is more than its number."""
@@ -160,8 +162,19 @@ def _is_name(raw: str, light: frozenset[str]) -> bool:
 
 def _designations(raw: str, tables: Tables) -> tuple[tuple[str, ...], ...]:
     """Return the marks of letters and a number, of two numbers with a stroke, and of a version."""
-    marks = _DESIGNATION.findall(raw)
+    marks = [mark for mark in _DESIGNATION.findall(raw) if not _is_plain_number(mark)]
     return tuple(in_figures(read(mark), tables).words for mark in marks)
+
+
+def _is_plain_number(mark: str) -> bool:
+    """Say whether it is a number, as 1983, 2.5 and 1.234.567 are and version 1.4.4 is not."""
+    first, *groups = mark.split(".")
+    if not mark.replace(".", "").isdecimal():
+        return False
+    if len(groups) < 2 or not all(groups):
+        return True
+    is_grouped = all(len(group) == _DIGITS_OF_A_GROUP for group in groups)
+    return is_grouped and len(first) <= _DIGITS_OF_A_GROUP
 
 
 def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
