@@ -265,7 +265,7 @@ def test_repeats_are_measured_gated_and_read_again(capitals: Project) -> None:
     capitals.keep("base")
     done = capitals.run_in_process(*options, "--baseline=base")
     assert set(capitals.gate_states().values()) == {"PASS"}, done.stdout.str()
-    assert done.ret == 6  # no gate holds a change
+    assert done.ret == 0  # with so few items its bars decide alone
     for name, code in (("pass^2", 1), ("pass^", 4)):
         capitals.write("gates.yaml", f"capital: {{en: {{{name}: {{min: 0.99}}}}}}\n")
         assert main(["gate", "reports/out", "--gates", "gates.yaml"]) == code
