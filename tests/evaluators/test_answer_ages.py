@@ -146,6 +146,17 @@ def test_one_call_tells_whether_a_version_is_still_the_same(tmp_path: Path) -> N
     assert {outcome.state for outcome in world.outcomes.values()} == {"passed"}
 
 
+@pytest.mark.parametrize("provider", ["python", "http"])
+def test_what_the_user_runs_names_no_version_of_the_code_behind_it(
+    tmp_path: Path, provider: str
+) -> None:
+    """A function's name and release are ours, and stay where another module changes."""
+    world = World(tmp_path, version=VERSION)
+    world.model.provider = provider
+    world.run("old")
+    assert world.run("new", days_later=4) == 20
+
+
 def test_another_version_is_asked_everything_anew(tmp_path: Path) -> None:
     world = World(tmp_path, version=VERSION)
     world.run("old")

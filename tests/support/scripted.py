@@ -24,13 +24,14 @@ class Scripted:
     closed: bool = False
     limits: Limits = field(default_factory=Limits)
     base_url: str = ""
+    provider: str = "scripted"
 
     @property
     def identity(self) -> Mapping[str, object]:
         if not self.base_url:
-            return {"provider": "scripted", "name": self.spec}
+            return {"provider": self.provider, "name": self.spec}
         return {
-            "provider": "scripted",
+            "provider": self.provider,
             "base_url": self.base_url,
             "name": self.spec,
         }

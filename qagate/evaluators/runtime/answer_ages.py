@@ -13,13 +13,14 @@ import json
 import math
 from collections.abc import AsyncIterator, Set
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from qagate.evaluators import core
 from qagate.evaluators.core import Model, Reply, Request
 from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.kept import Kept
+from qagate.evaluators.models.targets import HTTP, PYTHON
 from qagate.evaluators.models.versions import version_of
 from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, Meter
@@ -118,6 +119,9 @@ class AnswerAges:
     ) -> Decision:
         if kept is None:
             return "ask"
+        if model.identity.get("provider") in (PYTHON, HTTP):
+            # The user's own function or service names itself, and no code behind it.
+            age = replace(age, dated_may_be_older=False)
         return kept_answer(kept, age, self._caller.run, _name_of(model), now.named)
 
     async def _answer(
