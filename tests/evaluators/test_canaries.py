@@ -21,7 +21,7 @@ from qagate.evaluators.runtime.caller import CallRoute, CallSettings, KeptCall, 
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.task import ReadingTask, Task
-from tests.support.engine_bench import Bench, correct
+from tests.support.engine_bench import Bench, SomeCalls, correct
 from tests.support.scripted import Scripted, make_case, make_rubric
 
 WRONG, SILENT, RIGHT = 45, 15, 30
@@ -244,30 +244,6 @@ def test_an_interrupted_attempt_compares_with_what_was_kept_before(
     again = world.run("second")
     assert again.result("bg").differ > 6
     assert again.calls == ALL_KEPT + 1 - 40
-
-
-class SomeCalls(Budget):
-    """A budget for a number of calls."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__(1.0, {})
-        self.left = calls
-
-    async def reserve(
-        self,
-        model: core.Model,
-        request: Request,
-        *,
-        urgent: bool = False,
-        batch: bool = False,
-    ) -> float:
-        if not self.left:
-            raise core.StoppedError("budget", "the money is used up")
-        self.left -= 1
-        return 0.0
-
-    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
-        """Nothing was set aside."""
 
 
 def test_a_canary_for_which_no_money_is_left_is_lacking(tmp_path: Path) -> None:

@@ -8,9 +8,15 @@ import pytest
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.judges.rubric_judge import RubricJudge
-from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.task import ReadingTask, Task
-from tests.support.engine_bench import Bench, Echo, correct, prompted, task
+from tests.support.engine_bench import (
+    Bench,
+    Echo,
+    SomeCalls,
+    correct,
+    prompted,
+    task,
+)
 from tests.support.scripted import Scripted, make_case, make_rubric
 
 
@@ -147,30 +153,6 @@ def test_readings_of_an_item_are_asked_side_by_side(tmp_path: Path) -> None:
     assert seen == [3, 3, 3]
 
 
-class UsedUp(Budget):
-    """A budget that allows a number of calls."""
-
-    def __init__(self, calls: int) -> None:
-        super().__init__(1.0, {})
-        self.left = calls
-
-    async def reserve(
-        self,
-        model: core.Model,
-        request: Request,
-        *,
-        urgent: bool = False,
-        batch: bool = False,
-    ) -> float:
-        if not self.left:
-            raise core.StoppedError("budget", "the money is used up")
-        self.left -= 1
-        return 0.0
-
-    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
-        """Nothing was set aside."""
-
-
 def test_a_reading_for_which_no_money_is_left_is_missing(tmp_path: Path) -> None:
     judge = asking(letter("A"))
     item = replace(
@@ -178,7 +160,7 @@ def test_a_reading_for_which_no_money_is_left_is_missing(tmp_path: Path) -> None
         judge=judge,
         readings={"baseline": reading("стар отговор", judge)},
     )
-    outcome = Bench(tmp_path, [item], budget=UsedUp(calls=1)).run()["k1"]
+    outcome = Bench(tmp_path, [item], budget=SomeCalls(1)).run()["k1"]
     read = outcome.readings["baseline"]
     assert (outcome.state, read.state, read.kind) == ("passed", "missing", "budget")
 

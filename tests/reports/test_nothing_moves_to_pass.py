@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from qagate.cases.dataset import Dataset, EvidenceRule, Retired, Slice, Threshold
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.rubric import Rubric
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.gates.gone import gone_gates, slice_doubts
 from qagate.reports.run.baseline import Baseline
@@ -29,6 +28,7 @@ from qagate.reports.verdict.assemble import (
     decision_of,
 )
 from tests.support.made_records import make_record
+from tests.support.made_runs import RUBRIC
 
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 """A run of forty items does not shrink to anything a reader would rather see."""
@@ -40,15 +40,6 @@ FACTS = Facts(
     session=SessionFacts(),
     provenance={},
     run={},
-)
-RUBRIC = Rubric(
-    name="facts",
-    language="en",
-    protocol="tool",
-    system="",
-    user="",
-    version="facts.en@1#a",
-    scores={CORRECT: 1.0, INCORRECT: 0.0, NOT_ATTEMPTED: 0.5},
 )
 WRONG_GRADES = (INCORRECT, NOT_ATTEMPTED)
 

@@ -40,6 +40,30 @@ def hanging() -> Scripted:
     return Hanging(lambda request: core.Reply())
 
 
+class SomeCalls(Budget):
+    """A budget for a number of calls, whatever they cost."""
+
+    def __init__(self, calls: int) -> None:
+        super().__init__(1.0, {})
+        self.left = calls
+
+    async def reserve(
+        self,
+        model: core.Model,
+        request: core.Request,
+        *,
+        urgent: bool = False,
+        batch: bool = False,
+    ) -> float:
+        if not self.left:
+            raise core.StoppedError("budget", "the money is used up")
+        self.left -= 1
+        return 0.0
+
+    def settle(self, reserved: float, spec: str, reply: core.Reply | None) -> None:
+        """Nothing was set aside."""
+
+
 @dataclass
 class Made:
     """A job of a few items, and how to make its engine."""

@@ -139,7 +139,7 @@ class Quantity(NamedTuple):
         )
 
     def _ratio_to(self, unit: str) -> float | None:
-        """Return what one of this unit is in another; None if they do not convert."""
+        """Return how many of another unit make one of this; None if they do not convert."""
         base_units = table("units")  # of those that convert, what each is worth
         kind = self.unit.partition("-")[0]
         if kind != unit.partition("-")[0]:

@@ -26,17 +26,16 @@ class JudgeScale:
             return UNDEFINED
         return self.errors.youden().estimate
 
-    def shrunk(self, margin: float, *, confident: bool) -> float:
+    def shrunk(self, margin: float) -> float:
         """Return the largest change that the judge may show if the true one keeps to the margin.
 
-        By J's lower end if ``confident``; -infinity where J may be 0.
+        It goes by J's lower end; -infinity where J may be 0.
         """
         if self.errors.unknown:
             return margin
         if self.errors.obstacle:
             return -math.inf
-        youden = self.errors.youden()
-        gain = youden.low if confident else youden.value
+        gain = self.errors.youden().low
         return margin * gain if gain > 0 else -math.inf
 
     def text(self, difference: Estimate) -> str:

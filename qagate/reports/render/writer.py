@@ -83,20 +83,21 @@ class Files:
             yield RESULTS, results(report)
         if PAGE in wanted:
             yield PAGE, (html.render(report, self.transcripts),)
-        if (
-            TRANSCRIPTS in wanted
-            and self.transcripts
-            and (keys := keys_of(report.records))
-        ):
-            own = packed(self.transcripts(keys))
-            yield TRANSCRIPTS, self.packer.pieces(own) if self.packer else own
+        if TRANSCRIPTS in wanted and self.transcripts:
+            keys = keys_of(report.records)
+            if keys:
+                pieces = packed(self.transcripts(keys))
+                if self.packer:
+                    pieces = self.packer.pieces(pieces)
+                yield TRANSCRIPTS, pieces
         if JUDGE_REPLIES in wanted and self.judge_replies:
             yield JUDGE_REPLIES, self.judge_replies()
         for file, render in ((SUMMARY, markdown.render), (GATES, junit)):
             if file in wanted:
                 yield file, (render(report),)
         if RESULTS in wanted:
-            yield from ((file, (text,)) for file, text in graded(report).items())
+            for file, text in graded(report).items():
+                yield file, (text,)
         if RUN_FILE in wanted:
             yield RUN_FILE, (run_json.render(report, vouchers),)
 

@@ -130,9 +130,7 @@ class SequentialGate(GateAtAnyLook):
         """
         bar, scale = self.threshold, self.scale
         if bar.paired:
-            allowed = (
-                scale.shrunk(self.margin, confident=True) if scale else self.margin
-            )
+            allowed = scale.shrunk(self.margin) if scale else self.margin
             return [(self.sign, -allowed, self.limit)]
         ends = [(1, bar.min), (-1, bar.max)]
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
