@@ -171,7 +171,7 @@ class SliceSample:
 class Retired:
     """Items that are to count no more, for instance because their question is wrong.
 
-    They stay in the file and are asked until a baseline was made with them retired: meanwhile
+    Leave them in the file until a baseline has them retired too. Up to then they are asked, and
     every gate has to hold with them and without them.
     """
 

@@ -171,8 +171,8 @@ def promote(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--anyway",
         metavar="REASON",
-        help="also a run that may be no baseline by itself; the reason stands in the last line "
-        "of every run against it",
+        help="also a run that may be no baseline by itself; each run against it repeats the "
+        "reason in its last line",
     )
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)

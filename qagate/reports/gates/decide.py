@@ -1,4 +1,4 @@
-"""The exit code of a session, and the line that explains it, from its gates and facts.
+"""How a session exits, and the one line that says why: both follow from its gates and facts.
 
 ``decide`` asks the rules below in their order, and the first that has an answer decides: first
 what happened outside the gates, then the gates, then what no gate decided. 0 is left over: every

@@ -1,7 +1,7 @@
 """Shares of one run without the judge's errors, and the bars that they have to clear.
 
-A lenient judge lifts a share over its bar. So a bar on a share passes only if the share that is
-corrected class by class clears it too; with its whole interval where the judge is poor, that is
+A lenient judge lifts a share over its bar. So the share that is corrected class by class has to
+clear the bar as well; with its whole interval where the judge is poor, that is
 where the lower end of J is below ``POOR``. The judge must also be shown to refuse more than half of
 the wrong answers. What a person decided counts as it is.
 """

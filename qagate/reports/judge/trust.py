@@ -2,8 +2,8 @@
 
 The floor is about agreement with labels of all classes together. From ``ENOUGH_FOR_THE_FLOOR``
 labels of one's own these alone count. With fewer, bundled labels stand beside them: the lower of
-the two estimates counts, and as the end of the interval that of the bundled labels, but at most
-half way from the own estimate to the own end.
+the two estimates counts, and as the end of the interval that of the bundled labels, but no
+farther than the middle between the own estimate and its own end.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
