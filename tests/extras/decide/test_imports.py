@@ -538,6 +538,17 @@ def test_damaged_results_are_one_line_or_read(
     assert main([*words, *named]) in (0, 1, 4, 6)
 
 
+def test_a_task_without_a_name_is_said(tmp_path: Path, capsys: Captured) -> None:
+    """A log whose task is null is refused in one line, as any other damaged result."""
+    log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text("utf-8"))
+    log["eval"]["task"] = None
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log), "utf-8")
+    code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
+    assert (code, len(said.splitlines())) == (4, 1)
+    assert "the name of a task is no text: None" in said
+
+
 def test_a_huge_member_is_said(
     tmp_path: Path, capsys: Captured, monkeypatch: Patch
 ) -> None:

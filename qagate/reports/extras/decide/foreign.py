@@ -114,6 +114,18 @@ class ForeignRun:
     lacks: tuple[str, ...] = ()
     """What ``--column`` names and the table does not have."""
 
+    def __post_init__(self) -> None:
+        """Raise TypeError where a name is no text; a damaged result may hold anything."""
+        self._check_text("model", [self.model])
+        self._check_text("task", self.scorers)
+        for task, scorers in self.scorers.items():
+            self._check_text(f"scorer of {task}", [scorer.name for scorer in scorers])
+
+    def _check_text(self, what: str, names: Iterable[object]) -> None:
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"the name of a {what} is no text: {name!r:.40}")
+
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
