@@ -1,6 +1,6 @@
 """The earlier run that a run is compared with: its baseline, or its anchor."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,15 @@ class Baseline:
     def slices(self) -> Mapping[str, tuple[Record, ...]]:
         """The records of each slice by its name."""
         return by_slice(self.records)
+
+    @property
+    def answered(self) -> Sequence[str]:
+        """The names of the slices that its model answered."""
+        labelled: set[str] = set()
+        for dataset in self.report.datasets:
+            if not dataset.kind.answered:
+                labelled.update(slice_.name for slice_ in dataset.slices.values())
+        return [name for name in self.slices if name not in labelled]
 
     def obstacle(self, now: SliceSummary) -> str:
         """Return why its part of a slice may not stand for all of it, or nothing."""
