@@ -9,7 +9,7 @@ audited gates people decide by a few pairs, drawn with known probabilities (``co
 import math
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice, Threshold
@@ -181,6 +181,8 @@ class SequentialGate(GateAtAnyLook):
                 mean, (span[0], span[1]) if span else None, len(values)
             )
         reason = lost + self._reason(state, estimate)
+        if self.way:
+            reason = f"{self.way}: {reason}"
         return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
@@ -334,15 +336,18 @@ def sequential_results(
     run: CountedRun, compared: Sequence[Compared]
 ) -> Iterator[GateResult]:
     """Yield how the gates with ``evidence: sequential`` end, each by its worst way."""
-    results: dict[object, list[GateResult]] = {}
-    for gate in sequential_gates_of(run, compared):
-        result = gate.result()
-        if gate.way:
-            reason = f"{gate.way}: {result.reason}"
-            result = replace(result, reason=reason)
+    yield from _worst_of_ways(
+        gate.result() for gate in sequential_gates_of(run, compared)
+    )
+
+
+def _worst_of_ways(results: Iterable[GateResult]) -> Iterator[GateResult]:
+    """Yield the worst result of each gate."""
+    results_of: dict[object, list[GateResult]] = {}
+    for result in results:
         name = result.slice, result.threshold, result.anchored
-        results.setdefault(name, []).append(result)
-    for results_of_gate in results.values():
+        results_of.setdefault(name, []).append(result)
+    for results_of_gate in results_of.values():
         yield the_worst(results_of_gate)
 
 
@@ -355,6 +360,8 @@ class AuditedGate(GateAtAnyLook):
     """A margin, its slices, and people's verdicts; the judge only says where people look."""
 
     audit: Audit
+    way: str = ""
+    """In which way both runs are read, in words; empty where all is as now."""
 
     @property
     def obstacle(self) -> str:
@@ -428,6 +435,8 @@ class AuditedGate(GateAtAnyLook):
         """Return the verdict with the sentence that says why."""
         trail, estimate = self.trail, self.estimate
         reason = self._lost + self._reason(self._of_all, estimate, trail)
+        if self.way:
+            reason = f"{self.way}: {reason}"
         return replace(
             self.result_of(self.state, estimate, self.obstacle, reason), audit=trail
         )
@@ -474,11 +483,23 @@ class AuditedGate(GateAtAnyLook):
 
 
 def audited_gates(dataset: Dataset, sides: Sides) -> Iterator[AuditedGate]:
-    """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
+    """Yield the audited gates of a dataset over the slices that were run; pooled ones last.
+
+    Each comes in every way to read it, first as things are now: that audit says who looks at what.
+    """
     for threshold, scope in scopes(dataset, sides):
-        if threshold.evidence == "audited":
-            audit = audit_of(scope, threshold.share)
-            yield AuditedGate(threshold=threshold, sides=scope, audit=audit)
+        if threshold.evidence != "audited":
+            continue
+        as_now = audit_of(scope, threshold.share)
+        for way in ways_of(scope):
+            audit = as_now
+            by_then = ""
+            if way.name:
+                audit = audit_of(way.sides, threshold.share, as_now)
+                by_then = f"by the earlier {way.name}"
+            yield AuditedGate(
+                threshold=threshold, sides=way.sides, audit=audit, way=by_then
+            )
 
 
 def audited_gates_of(
@@ -498,6 +519,5 @@ def audited_gates_of(
 def audited_results(
     run: CountedRun, compared: Sequence[Compared]
 ) -> Iterator[GateResult]:
-    """Yield how the gates with ``evidence: audited`` end."""
-    for gate in audited_gates_of(run, compared):
-        yield gate.result()
+    """Yield how the gates with ``evidence: audited`` end, each by its worst way."""
+    yield from _worst_of_ways(gate.result() for gate in audited_gates_of(run, compared))
