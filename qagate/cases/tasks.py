@@ -21,6 +21,7 @@ from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.kinds import is_right
 from qagate.evaluators.models.adapter import INCOMPLETE
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import unfinished
@@ -205,7 +206,8 @@ class _SliceTasks:
         The baseline's own model is asked anew: its kept answers may be those of the baseline.
         """
         for answers in earlier:
-            if answers.role == BASELINE and answers.model == self._answerer.spec:
+            is_baseline = answers.role == BASELINE
+            if is_baseline and may_be_one_spec(answers.model, self._answerer.spec):
                 return THIS_RUN
         return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 

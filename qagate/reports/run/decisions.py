@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.text import digest
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.record import Record, by_slice
@@ -69,7 +70,8 @@ def earlier_tries(
     for name, own in answers.items():
         ends: dict[str, str] = {}
         for decided in decisions:
-            is_alike = decided.model == model and decided.baseline in baselines
+            is_beside = decided.baseline in baselines
+            is_alike = is_beside and may_be_one_spec(decided.model, model)
             if not is_alike or decided.monitor or decided.code not in ENDS:
                 continue
             earlier = decided.answers.get(name)

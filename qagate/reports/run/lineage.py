@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from qagate.cases.dataset import Dataset
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.output import plural
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record
@@ -57,7 +58,7 @@ def tried_beside(model: str, chain: Chain) -> tuple[EarlierBaseline, ...]:
     tried = []
     for baseline in chain:
         tried.append(baseline)
-        if baseline.model == model:
+        if may_be_one_spec(baseline.model, model):
             break
     return tuple(tried)
 
@@ -69,7 +70,11 @@ def unsettled(model: str, chain: Chain, known: Iterable[Decided]) -> RetiredIds:
     first_place: dict[str, int] = {}
     for decided in known:
         place = places.get(decided.baseline)
-        if place is None or decided.model != model or decided.monitor:
+        if (
+            place is None
+            or not may_be_one_spec(decided.model, model)
+            or decided.monitor
+        ):
             continue
         for name in decided.answers:
             first_place[name] = max(place, first_place.get(name, 0))
