@@ -29,6 +29,8 @@ from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.gates.bars import bar_readings, the_worst
 from qagate.reports.gates.change_text import added_basis, missing_text
 from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
+from qagate.reports.judge.corrected import doubt_of
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
@@ -121,6 +123,8 @@ class SequentialGate(GateAtAnyLook):
     """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
     way: str = ""
     """In which way both runs are read, in words; empty where all is as now."""
+    judge: SliceJudge | None = None
+    """Who graded the answers of a bar; None for a margin, or where no judge did."""
 
     @property
     def bets(self) -> list[tuple[int, float, float]]:
@@ -171,6 +175,7 @@ class SequentialGate(GateAtAnyLook):
             if seen.sizes:
                 parts[side.slice_.language] = seen.seen(self.sign)
         state, estimate, lost = self.verdict(found), UNDEFINED, self.lost_of(parts)
+        doubt = self._doubt() if state == "PASS" else ""
         values = [low for unit in ends for low, high in unit if low == high]
         if values:
             points = [sum(values) / len(values), *(found.interval or ())]
@@ -181,9 +186,23 @@ class SequentialGate(GateAtAnyLook):
                 mean, (span[0], span[1]) if span else None, len(values)
             )
         reason = lost + self._reason(state, estimate)
+        if doubt:
+            state = "INCONCLUSIVE"
+            reason = f"{reason}; {doubt}"
         if self.way:
             reason = f"{self.way}: {reason}"
         return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
+
+    def _doubt(self) -> str:
+        """Return why the judge's errors do not let a bar pass; empty where they do."""
+        if self.judge is None:
+            return ""
+        asked = []
+        for unit in self.units:
+            for _, _, record in unit:
+                if record.outcome != "stopped":
+                    asked.append(record)
+        return doubt_of(self.judge, asked, self.threshold)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
         bar, value, interval = self.threshold, estimate.value, estimate.interval
@@ -216,20 +235,17 @@ class SequentialGate(GateAtAnyLook):
 def sequential_gates(
     dataset: Dataset,
     slices: Sequence[Slice],
-    records: Mapping[str, Sequence[Record]],
+    run: CountedRun,
     blocked: Mapping[str, str],
     compared: Sequence[Compared],
 ) -> Iterator[SequentialGate]:
     """Yield a dataset's sequential gates, bars first, each in every way to read it.
 
-    ``records`` and ``blocked`` are by slice. A slice is settled once each way is.
+    ``blocked`` is by slice. A slice is settled once each way is.
     """
     for slice_ in slices:
         yield from _sequential_bars(
-            slice_,
-            records[slice_.name],
-            blocked[slice_.name],
-            beside_baseline(compared, slice_.name),
+            slice_, run, blocked[slice_.name], beside_baseline(compared, slice_.name)
         )
     for sides in compared:
         scope_of_all = [sides[slice_.name] for slice_ in slices if slice_.name in sides]
@@ -244,7 +260,7 @@ def sequential_gates(
 
 
 def _sequential_bars(
-    slice_: Slice, records: Sequence[Record], blocked: str, side: PairedSlice | None
+    slice_: Slice, run: CountedRun, blocked: str, side: PairedSlice | None
 ) -> Iterator[SequentialGate]:
     thresholds = [
         threshold
@@ -253,12 +269,14 @@ def _sequential_bars(
     ]
     if not thresholds:
         return
-    for reading in bar_readings(slice_, records, side):
+    judge = run.judges.get(slice_.name)
+    for reading in bar_readings(slice_, run.records[slice_.name], side):
         alone = PairedSlice(slice_=reading.slice_, pairing=Pairing(), blocked=blocked)
         units = _units_of_bar(alone, reading.records)
         for threshold in thresholds:
             hit = share_hit(threshold.measure, [with_records(alone, reading.records)])
-            yield _gate(threshold, [alone], hit, units, reading.name)
+            gate = _gate(threshold, [alone], hit, units, reading.name)
+            yield replace(gate, judge=judge)
 
 
 Units = Sequence[tuple[GateMatch, ...]]
@@ -329,7 +347,7 @@ def sequential_gates_of(
         blocked[name] = summary.obstacle or run.distrust(name)
     for dataset in run.datasets:
         slices = run.of(dataset)
-        yield from sequential_gates(dataset, slices, run.records, blocked, compared)
+        yield from sequential_gates(dataset, slices, run, blocked, compared)
 
 
 def sequential_results(
