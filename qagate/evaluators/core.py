@@ -223,7 +223,8 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish: str = "stop"
-    """``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own word."""
+    """``stop``, ``tool_calls``, ``length``, ``content_filter``, ``incomplete``, or the server's
+    own word where nobody knows it; empty where it gave none."""
     model: str = ""
     """The name that the provider returned."""
     input_tokens: int = 0
