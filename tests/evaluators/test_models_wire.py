@@ -324,7 +324,7 @@ def test_a_server_that_counts_no_tokens(provider: str) -> None:
         assert (got.input_tokens, got.output_tokens) == (0, 0)
 
 
-WITHOUT_A_MEANING = (GONE, None, 7, {}, [1])
+WITHOUT_A_MEANING: tuple[object, ...] = (GONE, None, 7, {}, [1])
 FINISH_FIELDS = {"openai": "choices.0.finish_reason", "anthropic": "stop_reason"}
 
 

@@ -168,9 +168,7 @@ def made(said: dict[str, Any]) -> Reply:
     )
 
 
-@pytest.mark.parametrize(
-    "finish", ["length", "content_filter", "incomplete"]
-)
+@pytest.mark.parametrize("finish", ["length", "content_filter", "incomplete"])
 def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     """A reply that is known to be cut leaves doubt in every protocol."""
     assert isinstance(
