@@ -14,7 +14,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import CallError, Outcome, StoppedError, Verdict
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.runtime.answer_ages import AnswerAge, AnswerAges
-from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.task import (
     Measurements,
     ReadingTask,
@@ -131,7 +131,11 @@ class ItemWorker:
     ) -> Outcome:
         """Return how a further answer is judged. ``new`` is the item's own answer."""
         answer = _answer_to_read(reading, new)
-        meter = Meter(price=self._caller.price, kept_only=items_meter.kept_only)
+        meter = Meter(
+            price=self._caller.price,
+            clock=ItemClock(slice_name=items_meter.clock.slice_name),
+            kept_only=items_meter.kept_only,
+        )
         meter.end_answer()
         if isinstance(answer, NoGrade):
             outcome = _outcome(task.key, None, Grading(failure=answer))
