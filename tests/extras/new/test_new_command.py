@@ -61,7 +61,7 @@ def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
     """In a language without texts each English line has its number; so has the rubric a word."""
     new(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
     said = capsys.readouterr().out
-    assert "dataset.yaml: translate line 7" in said
+    assert "dataset.yaml: translate line 8" in said
     assert "fr.csv: translate line 2\n" in said
     new(["kids", "--lang", "fr", "--to", str(tmp_path)])
     assert (
