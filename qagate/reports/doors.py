@@ -54,6 +54,10 @@ COMMANDS: Mapping[str, Command] = {
         "pytest with qagate's plugin, and all options of both",
         "qagate.reports.commands.run:main",
     ),
+    "demo": Command(
+        "see a first verdict in a minute, offline",
+        "qagate.reports.extras.demo.command:main",
+    ),
     "rejudge": Command(
         "judge the answers of an earlier run anew, by today's golds",
         "qagate.reports.commands.run:rejudge",
