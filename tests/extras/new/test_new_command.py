@@ -1,6 +1,7 @@
 """`qagate new`: the files of a data set, which run as they are."""
 
 import csv
+import os
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,17 @@ def test_a_set_has_its_language(
         ]
     if data := every.get(f"{language}.csv"):
         assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
+
+
+def test_its_files_can_be_read_by_others(tmp_path: Path) -> None:
+    """They are to be committed, and another user runs them in CI."""
+    before = os.umask(0o022)
+    try:
+        new(["folk", "--to", str(tmp_path)])
+    finally:
+        os.umask(before)
+    for file in (tmp_path / "folk").iterdir():
+        assert file.stat().st_mode & 0o777 == 0o644
 
 
 def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:

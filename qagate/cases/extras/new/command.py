@@ -125,7 +125,8 @@ def main(argv: Sequence[str]) -> int:
         files[f"answer.{options.lang}.yaml"] = prompt
     module = texts.files.module.format(name=options.name, claim=kind.claim)
     files[f"test_{options.name}.py"] = module
-    write_texts((folder / name, text) for name, text in files.items())
+    texts_by_path = {folder / name: text for name, text in files.items()}
+    write_texts(texts_by_path.items(), to_commit=True)
 
     for name, text in files.items():
         advice = "" if is_translated else _translation_advice(text, example)
