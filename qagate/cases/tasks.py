@@ -23,12 +23,11 @@ from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
 from qagate.evaluators.answers.reader import read_reply, read_text
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
+from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.kinds import is_right
-from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
-from qagate.evaluators.replies.readers import unfinished
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
@@ -100,22 +99,15 @@ class PromptedAnswer:
         A text that was cut at the token limit may be one all the same, unless it is empty or
         the whole is needed.
         """
-        if reply.finish == "content_filter":
+        if reply.finish == FILTERED:
             raise CallError(
                 "filtered", f"{self.spec}: the provider filtered the answer"
             )
-        is_cut = reply.finish == "length"
+        is_cut = reply.finish == LENGTH
         needs_rest = self.whole or not reply.text.strip()
         if (is_cut and needs_rest) or reply.finish == INCOMPLETE:
             raise CallError(
                 "cut", f"{self.spec}: the answer was cut at the token limit; raise it"
-            )
-        if is_cut:
-            return
-        odd = unfinished(reply.finish)
-        if odd is not None:
-            raise CallError(
-                "cut", f"{self.spec}: {odd.reason}, not as a complete answer does"
             )
 
 

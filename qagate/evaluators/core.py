@@ -207,7 +207,7 @@ class Request:
     repeat: int = 1
     """Which repeat of ``--repeats`` this is, from 1."""
     attempt: int = 0
-    """Rises when a judge's reply could not be read; 0 to 2."""
+    """Rises when a judge's reply could not be read; 0 to 2, or to 1 at temperature 0."""
     case: AskedCase | None = None
     """For models that take the case itself (``Limits.takes_case``)."""
 
@@ -228,7 +228,8 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish: str = "stop"
-    """``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own word."""
+    """``stop``, ``tool_calls``, ``length``, ``content_filter``, ``incomplete``, or the server's
+    own word where nobody knows it; empty where it gave none."""
     model: str = ""
     """The name that the provider returned."""
     input_tokens: int = 0
@@ -346,6 +347,8 @@ class Limits:
     """Tokens a minute."""
     max_tokens: int | None = None
     """The longest reply, unless a request says so itself."""
+    is_random: bool = False
+    """Whether its replies are drawn at random even if a request asks for temperature 0."""
     takes_case: bool = False
     """Whether it answers a case itself, with or without a prompt."""
     advice: str = "check the API key, the model's name and the URL"

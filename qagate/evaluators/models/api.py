@@ -118,8 +118,11 @@ def _without_key(reply: Reply, key: Key) -> Reply:
 def _check_model(name: str, wanted: str, answers_as: tuple[str, ...]) -> None:
     """Raise TransientError if another model answered than the one that was asked.
 
-    ``answers_as`` are further names that the user allows; ``*`` allows any.
+    ``answers_as`` are further names that the user allows; ``*`` allows any. A reply without
+    a name says nothing about who gave it.
     """
+    if not name:
+        return
     for allowed in (wanted, *answers_as):
         if allowed == "*" or may_be_one_model(name, allowed):
             return

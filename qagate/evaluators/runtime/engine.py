@@ -40,6 +40,11 @@ from qagate.evaluators.runtime.outcomes import (
 )
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.task import Task
+from qagate.evaluators.runtime.unreadable import (
+    UNREADABLE,
+    UnreadableJudges,
+    unasked_outcome,
+)
 from qagate.evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.02
@@ -119,6 +124,7 @@ class Engine:
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
+        self._unreadable = UnreadableJudges()
         self._canaries = Canaries(tasks, caller, 2 * concurrency)
         self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._writer = writer
@@ -241,8 +247,7 @@ class Engine:
                     continue
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
-            meter = Meter(price=self._caller.price)
-            outcome = await self._answer_and_judge(self._tasks[key], meter)
+            outcome = await self._outcome(key)
             self._add(outcome)
             # With early stopping, an item from elsewhere in the plan would not be due yet.
             was_refused = outcome.kind in BAD_REQUEST and self.stopping is None
@@ -253,6 +258,24 @@ class Engine:
                 schedule.close()
             # Items that need no call never wait: let the others have their turn.
             await asyncio.sleep(0)
+
+    async def _outcome(self, key: str) -> Outcome:
+        """Return how an item ended; nothing is sent if nobody can read its judge."""
+        task = self._tasks[key]
+        reason = self._unreadable.reason_to_stop(task.case)
+        if reason:
+            return await self._kept_outcome(key) or unasked_outcome(key, reason)
+        outcome = await self._answer_and_judge(task, Meter(price=self._caller.price))
+        if self._unreadable.note(task.case, outcome):
+            self._stop_judging(task.case)
+        return outcome
+
+    def _stop_judging(self, case: core.Case) -> None:
+        """Say why a slice is stopped; end all calls if another one was stopped before."""
+        reason = self._unreadable.reason_to_stop(case)
+        self._sender.stops.setdefault(UNREADABLE, reason)
+        if self._unreadable.ends_run():
+            self._caller.halt(StoppedError(UNREADABLE, reason))
 
     async def _wait_until_due(self, key: str, stopping: Stopping) -> None:
         """Return once an item may be asked, or need not be asked any more."""
@@ -289,11 +312,17 @@ class Engine:
         So a run counts all that was paid for, even if a repeated run is decided with fewer
         items in hand.
         """
+        kept_outcome = await self._kept_outcome(key)
+        self._add(kept_outcome or stopped_outcome(key))
+        return kept_outcome is not None
+
+    async def _kept_outcome(self, key: str) -> Outcome | None:
+        """Return how an item ends by kept replies alone; None if one is missing."""
         meter = Meter(price=self._caller.price, kept_only=True)
         outcome = await self._answer_and_judge(self._tasks[key], meter)
-        is_kept = bool(outcome.calls) and not meter.missed
-        self._add(outcome if is_kept else stopped_outcome(key))
-        return is_kept
+        if not outcome.calls or meter.missed:
+            return None
+        return outcome
 
     async def _answer_and_judge(self, task: Task, meter: Meter) -> Outcome:
         """Return how an item ended. Sets ``failure`` where the ledger keeps nothing more."""
