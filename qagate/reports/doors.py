@@ -118,6 +118,10 @@ COMMANDS: Mapping[str, Command] = {
         "write the files of a data set of your own",
         "qagate.cases.extras.new.command:main",
     ),
+    "schema": Command(
+        "print the JSON Schema of dataset.yaml, gates or models files",
+        "qagate.cases.extras.new.schema_command:main",
+    ),
     "draw": Command(
         "draw fresh questions from a table by a recipe",
         "qagate.cases.extras.draw.command:main",
