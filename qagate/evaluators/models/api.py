@@ -21,7 +21,6 @@ from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.models.versions import may_be_one_model
 from qagate.evaluators.text import Key, mask, one_line
 
-
 TIMEOUT_ADVICE = (
     " ({seconds:g} s); if the reply has no end, give parameters: {{max_tokens: 1024}} in a "
     "models file, or a longer deadline: for a slow server"
