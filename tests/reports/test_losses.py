@@ -7,6 +7,7 @@ import pytest
 
 from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import NO, UNANSWERED, YES
+from qagate.evaluators.metric_specs import MetricSpec
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.losses import unnoticed_loss
@@ -69,6 +70,20 @@ def test_gates_on_grades(gates: tuple[Threshold, ...], loss: str) -> None:
     slice_ = graded_slice("en", *gates)
     records = answered(HALF, measures={"check_form": 0.9})
     assert loss_under(slice_, records, *gates) == loss
+
+
+def test_a_metric_that_says_which_answers_are_right_notices_a_loss() -> None:
+    """As in results of another tool, whose grades are read off a score."""
+    gate = change("drop", 0.1, "acc")
+    worst = MetricSpec(name="acc", worst=0.0)
+    records = [
+        replace(record, measures={"acc": float(record.outcome == "passed")})
+        for record in answered(HALF)
+    ]
+    assert loss_under(graded_slice("en", metrics=(worst,)), records, gate) == ""
+    other = replace(worst, worst=None)
+    slice_ = graded_slice("en", metrics=(other,))
+    assert loss_under(slice_, records, gate) == "INCORRECT"
 
 
 def test_where_nothing_was_right_no_margin_notices_a_loss() -> None:

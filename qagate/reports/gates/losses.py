@@ -9,7 +9,7 @@ Figures are compared without their intervals: no evidence lets a gate pass whose
 beyond its bar or margin.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from qagate.cases.dataset import Slice, Threshold
@@ -75,7 +75,12 @@ def _losses(slice_: Slice) -> list[str]:
 
 
 def _lost(record: Record, slice_: Slice, place: int) -> Record:
-    """Return a right answer with the verdict at this place of ``_losses``; others as they are."""
+    """Return an answer with the verdict at this place of ``_losses``, if it was right.
+
+    A metric that says which answers are right is at its worst in any case.
+    """
+    if record.is_graded:
+        record = replace(record, measures=_lost_measures(record, slice_))
     if record.outcome != "passed":
         return record
     if slice_.kind.rated:
@@ -85,10 +90,18 @@ def _lost(record: Record, slice_: Slice, place: int) -> Record:
     grade = names[min(place, len(names) - 1)]
     if slice_.kind.words and place == 0:
         grade = _other_answer(record, slice_)
-    lost = read_by(replace(record, grade=grade), slice_)
+    return read_by(replace(record, grade=grade), slice_)
+
+
+def _lost_measures(record: Record, slice_: Slice) -> Mapping[str, float | None]:
+    """Return the extra metrics of a lost answer: those change that say which answers are right."""
     if slice_.kind.by_checks:
-        lost = replace(lost, measures=dict.fromkeys(record.measures, 0.0))
-    return lost
+        return dict.fromkeys(record.measures, 0.0)
+    measures = dict(record.measures)
+    for metric in slice_.metrics:
+        if metric.worst is not None:
+            measures[metric.name] = metric.worst
+    return measures
 
 
 def _other_answer(record: Record, slice_: Slice) -> str:

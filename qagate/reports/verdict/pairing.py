@@ -112,7 +112,7 @@ def _paired_slice(
     if slice_then is not None and unsettled:
         slice_then = _counting_again(slice_then, unsettled)
     pairing, pairing_then = _pairings(slice_, slice_then, run.records[name], baseline)
-    narrow = summary.obstacle or baseline.obstacle(summary)
+    narrow = summary.obstacle or baseline.obstacle(name)
     narrow = narrow or _forgotten(baseline, name, unsettled)
     if not narrow and model and slice_.kind.answered:
         narrow = other_source(model, baseline.report.model, baseline.role)
