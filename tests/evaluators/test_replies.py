@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
-    NO,
     NOT_ATTEMPTED,
-    YES,
     Reply,
     ToolCall,
     UsageError,
@@ -183,9 +181,6 @@ def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
         reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)),
         reading.Invalid,
     )
-    assert isinstance(
-        reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid
-    )
 
 
 @tabled("said", "grade")
@@ -211,24 +206,6 @@ def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
     assert isinstance(reading.read_rating(made(said)), reading.Invalid)
     for text in ('{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'):
         assert reading.read_rating(Reply(text=text)) == 8
-
-
-@tabled("text", "answer")
-def test_yes_or_no_is_the_label_alone_or_before_a_sign(
-    text: str, answer: str | None
-) -> None:
-    """Words that only begin like a label, look-alikes and both labels are no answer."""
-    found = reading.read_yes_no(grown(text), "stop", ("Так",), ("Не",))
-    assert (None if isinstance(found, reading.Invalid) else found) == answer
-
-
-@tabled("text", "yes", "no", "answer")
-def test_yes_and_no_in_every_language(
-    text: str, yes: str, no: str, answer: str | None
-) -> None:
-    """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
-    found = reading.read_yes_no(text, "stop", (yes,), (no,))
-    assert (None if isinstance(found, reading.Invalid) else found) == answer
 
 
 @pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
@@ -260,8 +237,6 @@ def test_no_text_raises(text: str) -> None:
     ):
         grade = reading.read_grade(reply)
         assert isinstance(grade, reading.Invalid) or grade in grades
-    answer = reading.read_yes_no(text, "stop", ("Yes",), ("No",))
-    assert isinstance(answer, reading.Invalid) or answer in (YES, NO)
     assert isinstance(
         reading.read_rating(called(text, name="rate")), int | reading.Invalid
     )

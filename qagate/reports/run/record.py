@@ -38,7 +38,8 @@ class Record(ItemView):
     answer: str | None
     outcome: State
     grade: str | None
-    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED."""
+    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED; the letter of a
+    chosen option."""
     rating: int | None
     """1 to 10."""
     score: float | None
@@ -48,7 +49,8 @@ class Record(ItemView):
     error: str
     """Empty where there is a grade, else ``kind: message``."""
     label: str | None
-    """What the grade must be: the gold of a yes/no item, a judged one's given label or rating."""
+    """What the grade must be: the gold of a yes/no item, the letter of the right option, a judged
+    one's given label or rating."""
     model: str
     judge: str
     tokens: Annotated[int, Meta(ge=0, lt=10**12)]
@@ -88,6 +90,8 @@ class Record(ItemView):
     """The judge's own grade, where a person's stands."""
     judge_rating: int | None = None
     """The judge's own rating, where a person's stands."""
+    options: tuple[str, ...] = ()
+    """What could be chosen, in the order shown."""
 
     @property
     def is_graded(self) -> bool:
@@ -216,6 +220,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         graded_by=outcome.graded.run,
         judge_grade=verdict.judge_grade,
         judge_rating=verdict.judge_rating,
+        options=case.options,
     )
     return safe(record)
 
