@@ -166,11 +166,9 @@ def made(said: dict[str, Any]) -> Reply:
     )
 
 
-@pytest.mark.parametrize(
-    "finish", ["length", "content_filter", "max_tokens", "refusal", "", "\ud800"]
-)
+@pytest.mark.parametrize("finish", ["length", "content_filter", "incomplete"])
 def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
-    """An end that is not known to be complete leaves doubt in every protocol."""
+    """A reply that is known to be cut leaves doubt in every protocol."""
     assert isinstance(
         reading.read_grade(Reply(text="A", finish=finish)), reading.Invalid
     )
@@ -181,6 +179,11 @@ def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
         reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)),
         reading.Invalid,
     )
+
+
+@pytest.mark.parametrize("finish", ["", "stop", "done", "\ud800"])
+def test_an_unknown_finish_casts_no_doubt_on_a_reply(finish: str) -> None:
+    assert reading.read_grade(Reply(text="A", finish=finish)) == "CORRECT"
 
 
 @tabled("said", "grade")
