@@ -106,6 +106,11 @@ UNANSWERED = "UNANSWERED"
 State = Literal["passed", "failed", "error", "missing", "stopped"]
 """How an item ended; ``stopped``: not asked, because its gates were decided without it."""
 
+AnswerState = Literal[
+    "answered", "declined", "cut", "thought_only", "echo", "repetition", "empty"
+]
+"""What the reply of a tested model is; ``qagate.evaluators.answers`` finds it out."""
+
 
 class QAError(Exception):
     """An error that this suite raises on purpose; its text is one line for the user."""
@@ -238,6 +243,19 @@ class Reply:
     cache_write_tokens: int = 0
     batch: bool = False
     """Whether it came from a batch, which has prices of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAnswer:
+    """A reply of a tested model as the reader of answers gives it to all who read it."""
+
+    text: str
+    """The answer: without thoughts and without tokens of the chat template."""
+    state: AnswerState = "answered"
+    finish: str = ""
+    """How the reply ended, as in ``Reply``; empty for a recorded answer."""
+    reply: str | None = None
+    """The reply as it came, where it differs from the text."""
 
 
 def _label_of(grade: str | None, rating: int | None) -> str:
@@ -467,8 +485,8 @@ class Answerer(Protocol):
     def spec(self) -> str:
         """The SPEC that names it."""
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the answer's exact text. Raises a CallError if there is none."""
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> ReadAnswer:
+        """Return the answer as the reader gives it. Raises a CallError if no reply came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -509,6 +527,12 @@ class Outcome:
     """Where the judge's replies come from."""
     readings: Mapping[str, "Outcome"] = field(default_factory=dict)
     """How the same judge reads further answers to the item, by the name of the reading."""
+    answer_state: AnswerState | Literal[""] = ""
+    """What the reply is; empty where none came."""
+    finish: str = ""
+    """How the reply ended, as in ``Reply``."""
+    reply: str | None = None
+    """The reply as it came, where it differs from the answer."""
 
     @property
     def passed(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Protocol, assert_never
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.ledger import LedgerError
-from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
 from qagate.evaluators.runtime.limits import BAD_REQUEST
@@ -39,12 +39,13 @@ from qagate.evaluators.runtime.outcomes import (
     Status,
 )
 from qagate.evaluators.runtime.schedule import Schedule
-from qagate.evaluators.runtime.task import Task
-from qagate.evaluators.runtime.unreadable import (
-    UNREADABLE,
-    UnreadableJudges,
+from qagate.evaluators.runtime.slice_stops import (
+    SliceStop,
+    SliceStops,
+    slice_name_of,
     unasked_outcome,
 )
+from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.02
@@ -124,7 +125,7 @@ class Engine:
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
-        self._unreadable = UnreadableJudges()
+        self._slice_stops = SliceStops()
         self._canaries = Canaries(tasks, caller, 2 * concurrency)
         self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._writer = writer
@@ -189,6 +190,8 @@ class Engine:
         """Do ``load``, work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
         self._turned_at = self._loop.time()
+        if self.stopping is None:  # which fixes the order of items
+            self._sender.note_timeout = partial(self._try_others_first, schedule)
         posting = asyncio.create_task(self._keep_posting(schedule))
         watching: asyncio.Task[None] | None = None
         is_over = threading.Event()
@@ -262,20 +265,32 @@ class Engine:
     async def _outcome(self, key: str) -> Outcome:
         """Return how an item ended; nothing is sent if nobody can read its judge."""
         task = self._tasks[key]
-        reason = self._unreadable.reason_to_stop(task.case)
-        if reason:
-            return await self._kept_outcome(key) or unasked_outcome(key, reason)
-        outcome = await self._answer_and_judge(task, Meter(price=self._caller.price))
-        if self._unreadable.note(task.case, outcome):
-            self._stop_judging(task.case)
+        slice_name = slice_name_of(task.case)
+        stop = self._slice_stops.stopped.get(slice_name)
+        if stop is not None:
+            kept_outcome = await self._kept_outcome(key)
+            return kept_outcome or unasked_outcome(key, stop)
+        clock = ItemClock(slice_name=slice_name)
+        meter = Meter(price=self._caller.price, clock=clock)
+        outcome = await self._answer_and_judge(task, meter)
+        if self._slice_stops.note(task.case, outcome):
+            self._note_stop(self._slice_stops.stopped[slice_name])
         return outcome
 
-    def _stop_judging(self, case: core.Case) -> None:
-        """Say why a slice is stopped; end all calls if another one was stopped before."""
-        reason = self._unreadable.reason_to_stop(case)
-        self._sender.stops.setdefault(UNREADABLE, reason)
-        if self._unreadable.ends_run():
-            self._caller.halt(StoppedError(UNREADABLE, reason))
+    def _note_stop(self, stop: SliceStop) -> None:
+        """Say why a slice is stopped, and end all calls if no judge can be read."""
+        self._sender.stops.setdefault(stop.kind, stop.reason)
+        if self._slice_stops.ends_run:
+            self._caller.halt(StoppedError(stop.kind, stop.reason))
+
+    def _try_others_first(self, schedule: Schedule, slice_name: str) -> None:
+        """Have the items of a slice wait for those of others: its replies may have no end."""
+        keys = [
+            key
+            for key, task in self._tasks.items()
+            if slice_name_of(task.case) == slice_name
+        ]
+        schedule.defer(keys)
 
     async def _wait_until_due(self, key: str, stopping: Stopping) -> None:
         """Return once an item may be asked, or need not be asked any more."""
