@@ -110,6 +110,13 @@ def test_gates_on_ratings(gate: Threshold, loss: str) -> None:
     assert loss_under(make_slice("rated", gate), records, gate) == loss
 
 
+def test_ratings_below_the_bar_are_lost_as_well() -> None:
+    """Few answers pass, and the mean of the others alone would still clear this bar."""
+    gate = Threshold(measure="mean_rating", min=4.0)
+    records = [make_record(number, rating=5, outcome="failed") for number in range(40)]
+    assert loss_under(make_slice("rated", gate), records, gate) == ""
+
+
 @pytest.mark.parametrize(
     ("gate", "loss"),
     [

@@ -3,7 +3,8 @@
 A gate says something about an upgrade only if a worse model can fail it. Any loss passes where the
 only gate is one on the rise of ``attempted``, or where a margin is as wide as the share that was
 right. So each slice is asked what its gates would show if every right answer became a wrong one,
-once for each verdict that does not pass; one gate at least has to notice each time.
+once for each verdict that does not pass; one gate at least has to notice each time. Of ratings
+all become the lowest.
 
 Figures are compared without their intervals: no evidence lets a gate pass whose own figure is
 beyond its bar or margin.
@@ -77,14 +78,15 @@ def _losses(slice_: Slice) -> list[str]:
 def _lost(record: Record, slice_: Slice, place: int) -> Record:
     """Return an answer with the verdict at this place of ``_losses``, if it was right.
 
-    A metric that says which answers are right is at its worst in any case.
+    A rating, and a metric that says which answers are right, is at its worst in any case.
     """
-    if record.is_graded:
-        record = replace(record, measures=_lost_measures(record, slice_))
-    if record.outcome != "passed":
+    if not record.is_graded:
         return record
+    record = replace(record, measures=_lost_measures(record, slice_))
     if slice_.kind.rated:
         return read_by(replace(record, rating=LOWEST_RATING), slice_)
+    if record.outcome != "passed":
+        return record
     names = _losses(slice_)
     # Slices of one pool may have labels of their own, and another number of them.
     grade = names[min(place, len(names) - 1)]
