@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from qagate.command import main
+from qagate.evaluators.extras.batches.waves import waves_in
+from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.reports.extras.odds import odds
 from qagate.reports.extras.odds.odds import DISCORDANCES, known_discordance
@@ -125,7 +127,10 @@ def test_a_repeated_task_goes_on_with_what_its_run_has_left(
 def test_unreadable_replies_cost_all_the_same(
     capitals: Project, catalogue: Catalogue
 ) -> None:
-    """So are bodies without a reply, three an item, at the most; a refused request is not."""
+    """So are bodies without a reply, three an item, at the most; a refused request is not.
+
+    An unreadable grade is asked for twice.
+    """
 
     def mumble(seen: Seen) -> Answer:
         if seen.tool is None:
@@ -146,7 +151,7 @@ def test_unreadable_replies_cost_all_the_same(
         capitals.run_in_process(
             *SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3] or q4]", "qa"
         )
-    assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3 + 3))
+    assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 2 + 3))
 
 
 def test_an_unknown_price_is_never_nothing(
@@ -523,6 +528,63 @@ def test_ledger_batches_and_cancel(project: Project, capsys: Captured) -> None:
         assert listed().count(" read") == 2
         assert "open any more" in listed("--cancel", "batch_1")
         assert server.repeats == 0
+
+
+def test_a_batch_that_is_over_can_be_cancelled(
+    project: Project, capsys: Captured
+) -> None:
+    """A provider refuses that, and what it has is read by the next run."""
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        refusal = {"error": {"message": "cannot cancel a completed batch"}}
+        return Answer(status=409, body=refusal) if name == "cancel" else None
+
+    with served(project, looks=9, step=step) as server:
+        options = (*models(server), "--batch", "qa")
+        project.run_in_process(*options, "--batch-wait", "0")
+        main(["ledger", "batches", "--cancel", "batch_1"])
+        assert "not cancelled: " in capsys.readouterr().err
+        server.looks = 1
+        main(["ledger", "batches", "--cancel", "batch_1"])
+        assert "batch_1 is cancelled" in capsys.readouterr().out
+        assert project.run_in_process(*options).ret == 0
+        assert server.repeats == 0
+
+
+def test_a_batch_that_is_cancelled_twice_is_dropped_unread(
+    project: Project, capsys: Captured
+) -> None:
+    """Whatever its provider does: the next run asks its calls again."""
+    with served(project, looks=9) as server:
+        options = (*models(server), "--batch", "qa")
+        project.run_in_process(*options, "--batch-wait", "0")
+        main(["ledger", "batches", "--cancel", "batch_1"])
+        main(["ledger", "batches", "--cancel", "batch_1"])
+        assert "given up: it was cancelled before" in capsys.readouterr().out
+        server.looks = 1
+        assert project.run_in_process(*options).ret == 0
+        assert server.repeats == len(server.batches["batch_1"].lines)
+
+
+def test_a_batch_that_no_provider_lists_can_be_cancelled(
+    project: Project, capsys: Captured
+) -> None:
+    """The answer with its id was lost, and the server has no list of batches."""
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        if name == "create":
+            return Answer(status=500)
+        return Answer(status=404) if name == "list" else None
+
+    with served(project, step=step) as server:
+        options = (*models(server), "--batch", "qa")
+        assert project.run_in_process(*options).ret == 6
+        with Ledger(project.path / ".qa/ledger.sqlite3", read_only=True) as ledger:
+            (wave,) = waves_in(ledger).values()
+        main(["ledger", "batches", "--cancel", wave.named])
+        assert "given up" in capsys.readouterr().out
+        server.step = lambda name, seen: None
+        assert project.run_in_process(*options).ret == 0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ A batch is over once it was looked at so often. What goes wrong is said by ``fau
 the number of the batch that it is in, a word of FAULTS or none. ``step`` is called before each step
 with its name, and may return an Answer in place of the server's own: "upload", "create" (what it
 returns then is sent after the batch was made where its status is 0), "status", "list", "results".
-Results come in another order than calls went in, and some come twice.
+Results come in another order than calls went in, and some come twice. What a proxy makes of the
+file of results is said by ``change``, which is given the file's text and the number of its batch.
 """
 
 import json
@@ -24,6 +25,7 @@ from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, pl
 
 Fault = Callable[[str, int], str]
 Step = Callable[[str, Seen], Answer | None]
+Change = Callable[[str, int], str]
 FAULTS = ("error", "expired", "unreadable", "missing", "refused", "other model")
 DAY = 86_400
 
@@ -46,7 +48,9 @@ class Batch:
 class BatchServer:
     """What the server has: uploaded files, batches, and how often each call was submitted."""
 
-    def __init__(self, handler: Handler, looks: int, fault: Fault, step: Step) -> None:
+    def __init__(
+        self, handler: Handler, looks: int, fault: Fault, step: Step, change: Change
+    ) -> None:
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, Batch] = {}
         self.submitted: Counter[str] = Counter()
@@ -54,6 +58,7 @@ class BatchServer:
         self.looks = looks
         self.fault = fault
         self.step = step
+        self.change = change
         self.refusal = (
             ""  # with which a batch made from now on fails the server's checks
         )
@@ -181,7 +186,8 @@ class BatchServer:
             is_error = fault in ("expired", "error", "refused")
             if is_error == (sort == "err"):
                 lines.append("{broken" if fault == "unreadable" else json.dumps(entry))
-        return Answer(body="\n".join(lines) + "\n" if lines else "")
+        results = "\n".join(lines) + "\n" if lines else ""
+        return Answer(body=self.change(results, self.batches[name].number))
 
     # Anthropic
 
@@ -231,7 +237,8 @@ class BatchServer:
                 result = {"type": "errored", "error": said}
             entry = json.dumps({"custom_id": key, "result": result})
             lines.append("{broken" if fault == "unreadable" else entry)
-        return Answer(body="\n".join(lines) + "\n")
+        results = "\n".join(lines) + "\n"
+        return Answer(body=self.change(results, self.batches[name].number))
 
     # Both
 
@@ -289,9 +296,10 @@ def batch_server(
     looks: int = 2,
     fault: Fault = lambda prompt, number: "",
     step: Step = lambda name, seen: None,
+    change: Change = lambda results, number: results,
 ) -> Iterator[BatchServer]:
     """Run a server for a block; ``handler`` answers each call, in a batch or alone."""
-    server = BatchServer(handler or plausible(), looks, fault, step)
+    server = BatchServer(handler or plausible(), looks, fault, step, change)
     with loopback(handler=server.handle) as running:
         server.loopback = running
         yield server

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -218,20 +218,113 @@ def test_what_has_no_reply_is_asked_again(
 
 
 @wires
-@pytest.mark.parametrize(("cuts", "texts"), [(1, ANSWERS), (99, ["batch"] * 12)])
-def test_a_cut_is_read_again(
-    tmp_path: Path, provider: str, cuts: int, texts: list[str]
-) -> None:
-    """Where fewer come than the provider has, none is sent again: all are read, or all wait."""
-    cut = iter([Answer(body="\n")] * cuts)
-    with batch_server(
-        step=lambda name, _: next(cut, None) if name == "results" else None
-    ) as server:
+def test_an_empty_answer_is_read_again(tmp_path: Path, provider: str) -> None:
+    answers = iter(["\n", "\n"])
+    with batch_server(change=lambda text, number: next(answers, text)) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
-        assert (done.texts, server.sizes, server.direct) == (texts, [12], [])
-        assert ("give it up: qagate ledger batches --cancel" in f"{done.stops}") == (
-            cuts > 1
+        assert (done.texts, server.sizes, server.direct) == (ANSWERS, [12], [])
+
+
+@wires
+def test_a_batch_of_which_nothing_comes_is_kept(tmp_path: Path, provider: str) -> None:
+    """The provider may be out of reach: what it counts as done is paid for."""
+    with batch_server(change=lambda text, number: "\n") as server:
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
+        assert (done.texts, server.sizes, server.direct) == (["batch"] * 12, [12], [])
+        assert "give it up: qagate ledger batches --cancel" in f"{done.stops}"
+
+
+@wires
+def test_a_cancelled_batch_of_which_nothing_comes_is_asked_again(
+    tmp_path: Path, provider: str
+) -> None:
+    def nothing_of_the_first(text: str, number: int) -> str:
+        return "\n" if number == 1 else text
+
+    with batch_server(change=nothing_of_the_first) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run(TEXTS)
+        (wave,) = runs.waves
+        with Ledger(runs.place) as ledger:
+            asyncio.run(keep_wave(ledger, replace(wave, cancelled=True)))
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert server.sizes == [12, 12]
+
+
+def cut(results: str) -> str:
+    return results[: len(results) * 3 // 4]
+
+
+def without_a_line(results: str) -> str:
+    """Return the results without those of one call."""
+    key = key_of(results.splitlines()[-1])
+    lines = [line for line in results.splitlines() if key not in line]
+    return "\n".join(lines) + "\n"
+
+
+def without_an_id(results: str) -> str:
+    key = key_of(results.splitlines()[-1])
+    return results.replace(f'"custom_id": "{key}"', '"other_id": "x"')
+
+
+def key_of(line: str) -> str:
+    return str(loads(line)["custom_id"])
+
+
+@wires
+@pytest.mark.parametrize("change", [cut, without_a_line, without_an_id])
+def test_what_a_batch_lacks_goes_into_the_next_wave(
+    tmp_path: Path, provider: str, change: Callable[[str], str]
+) -> None:
+    """The results that came are kept, though the provider counts more."""
+
+    def of_the_first(results: str, number: int) -> str:
+        return change(results) if number == 1 and results else results
+
+    with batch_server(change=of_the_first) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        done = runs.run(TEXTS)
+        assert (done.texts, done.stops, server.direct) == (ANSWERS, {}, [])
+        lacking = server.sizes[1]
+        assert 1 <= lacking < 12
+        assert (server.sizes, server.repeats) == ([12, lacking], lacking)
+        assert done.retried == {"no_result": lacking}
+        first, second = runs.waves
+        assert (first.state, first.done, first.failed) == (
+            "read",
+            12 - lacking,
+            lacking,
         )
+        assert (second.state, second.done) == ("read", lacking)
+
+
+@wires
+def test_what_came_before_the_provider_went_away_is_kept(
+    tmp_path: Path, provider: str
+) -> None:
+    away = Answer(status=503, body={"error": {"message": "away"}})
+    reads = 0
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        nonlocal reads
+        if name != "results":
+            return None
+        reads += 1
+        return None if reads == 1 else away
+
+    with batch_server(step=step, change=lambda text, number: cut(text)) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        done = runs.run(TEXTS)
+        came = sum(text != "batch" for text in done.texts)
+        (wave,) = runs.waves
+        with Ledger(runs.place, read_only=True) as ledger:
+            assert len(ledger.replies(wave.keys)) == came
+        assert 1 <= came < 12
+        assert (wave.state, server.sizes) == ("sent", [12])
+        server.step = lambda name, seen: None
+        server.change = lambda text, number: text
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert server.repeats == 0
 
 
 @wires

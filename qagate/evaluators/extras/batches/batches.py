@@ -418,16 +418,25 @@ class Batches(CallRoute):
             self._reading.discard(live.task)
 
     async def _read(self, live: LiveWave) -> Mapping[str, CallError]:
-        failures, group, done = dict[str, CallError](), dict[str, Reply](), 0
-        async for key, result in live.poller.results():
-            if isinstance(result, CallError):
-                failures[key] = result
-                continue
-            group[key] = result
-            if len(group) >= GROUP:
-                done += await self._keep(live, group)
-                group = {}
-        done += await self._keep(live, group)
+        """Keep the replies of a wave that is over; return why other calls have none.
+
+        Whatever ends the reading, replies that were read until then are kept.
+        """
+        failures: dict[str, CallError] = {}
+        group: dict[str, Reply] = {}
+        done = 0
+        try:
+            async for key, result in live.poller.results():
+                if isinstance(result, CallError):
+                    failures[key] = result
+                    continue
+                group[key] = result
+                if len(group) >= GROUP:
+                    full_group = group
+                    group = {}
+                    done += await self._keep(live, full_group)
+        finally:
+            done += await self._keep(live, group)
         wave = live.poller.wave
         if not await live.poller.end(done, is_empty=not done and not failures):
             return {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from qagate.evaluators.core import CallError, FatalError, UsageError
+from qagate.evaluators.core import CallError, FatalError, RefusedError, UsageError
 from qagate.evaluators.extras.batches.waves import (
     NOT_KNOWN,
     State,
@@ -18,6 +18,7 @@ from qagate.evaluators.extras.batches.waves import (
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.kept import Kept
 from qagate.evaluators.models import LazyModel
+from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import read_key_names, require_key
 from qagate.evaluators.models.spec import parse
@@ -35,6 +36,7 @@ STATES: Mapping[State, str] = {
     "read": "read",
     "given up": "given up",
 }
+CANCELLED = "cancelled: the next run with --batch reads what is done"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,37 +112,74 @@ def _row(wave: Wave) -> tuple[str, ...]:
         done,
         failed,
         datetime.fromtimestamp(wave.at, UTC).strftime("%Y-%m-%d %H:%M"),
-        STATES[wave.state],
+        CANCELLED if wave.is_open and wave.cancelled else STATES[wave.state],
     )
 
 
 async def _cancel(
     ledger: Ledger, wave: Wave, model: LazyModel, known_batches: Iterable[str]
 ) -> str:
-    """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
+    """Cancel a wave at its provider; return what became of it. Raises CallError.
+
+    It is given up in the ledger if the provider does not have it, or if it was cancelled
+    before: then the next run asks for all its calls again.
+    """
     batches = model.batches()
     try:
-        if (
-            not wave.batch and wave.state != "planned"
-        ):  # it may have been sent all the same
-            candidates = await batches.call_api(
-                lambda api: api.find(wave.id, wave.calls, wave.after)
-            )
-            other_batches = {*known_batches, *wave.others}
-            new = [batch for batch in candidates if batch not in other_batches]
-            if new:
-                wave = replace(wave, batch=new[-1], was_found=True)
-        if wave.batch:
-            await batches.call_api(lambda api: api.cancel(wave.batch))
-            await keep_wave(ledger, replace(wave, state="sent"))
-            done = (
-                "what is done by now is paid for, and read by the next run with --batch"
-            )
-            return f"{wave.batch} is cancelled; {done}"
-    except FatalError as error:
-        if error.kind != NOT_KNOWN:
-            raise
+        if not wave.cancelled:
+            wave = await _looked_up(wave, batches, known_batches)
+        if wave.cancelled or not wave.batch:
+            return await _give_up(ledger, wave)
+        if not await _cancel_at_provider(wave.batch, batches):
+            return await _give_up(ledger, wave)
     finally:
         await model.close()
+    await keep_wave(ledger, replace(wave, state="sent", cancelled=True))
+    return (
+        f"{wave.batch} is cancelled; what is done by now is paid for, and read by the next "
+        "run with --batch; the rest is asked again"
+    )
+
+
+async def _looked_up(
+    wave: Wave, batches: BatchedModel, known_batches: Iterable[str]
+) -> Wave:
+    """Return the wave with its batch's id, if it was sent and the id never came."""
+    if wave.batch or wave.state == "planned":
+        return wave
+    try:
+        candidates = await batches.call_api(
+            lambda api: api.find(wave.id, wave.calls, wave.after)
+        )
+    except (FatalError, RefusedError) as error:
+        if isinstance(error, FatalError) and error.kind != NOT_KNOWN:
+            raise
+        return wave  # the server lists no batches
+    other_batches = {*known_batches, *wave.others}
+    new = [batch for batch in candidates if batch not in other_batches]
+    if not new:
+        return wave
+    return replace(wave, batch=new[-1], was_found=True)
+
+
+async def _cancel_at_provider(batch: str, batches: BatchedModel) -> bool:
+    """Cancel a batch that may be over already; return whether the provider knows it."""
+    try:
+        await batches.call_api(lambda api: api.cancel(batch))
+    except CallError as error:
+        if error.kind == NOT_KNOWN:
+            return False
+        # Providers refuse to cancel what is over.
+        status = await batches.call_api(lambda api: api.status(batch))
+        if not status.is_over:
+            raise
+    return True
+
+
+async def _give_up(ledger: Ledger, wave: Wave) -> str:
+    """Note that nothing will come of a wave; return why."""
+    why = "the provider does not know it"
+    if wave.cancelled:
+        why = "it was cancelled before"
     await keep_wave(ledger, replace(wave, state="given up", keys=()))
-    return f"{wave.named} is given up: the provider does not know it; its calls may be asked again"
+    return f"{wave.named} is given up: {why}; its calls may be asked again"

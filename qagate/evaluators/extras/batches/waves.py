@@ -3,6 +3,10 @@
 A wave is in the ledger before the provider hears of it, and its batch's id before anybody waits for
 it, so a killed run is continued and nothing is sent twice. The answer to a batch's creation may be
 lost: nothing is created while the provider may have it already.
+
+Results are read as they come. A provider may count more results than it sends: a line may be
+missing, cut or without its id. Those calls go into the next wave. Only where it sends nothing
+at all does the wave stay open, for it may be out of reach. Users can end that (``--cancel``).
 """
 
 import asyncio
@@ -89,6 +93,8 @@ class Wave:
     done: int = 0
     failed: int = 0
     """Calls that came back without a reply."""
+    cancelled: bool = False
+    """Whether the user gave it up: what it does not bring at once is asked again."""
 
     @property
     def is_open(self) -> bool:
@@ -139,6 +145,7 @@ def _read(text: str) -> Wave:
         others=tuple(values["others"]),
         done=values["done"],
         failed=values["failed"],
+        cancelled=values["cancelled"],
     )
 
 
@@ -256,7 +263,7 @@ class BatchPoller:
             except TransientError as error:
                 if clock() - heard > OUT_OF_REACH_S:
                     raise StoppedError(BATCH, f"{error}; {KEPT}") from None
-            except FatalError as error:
+            except (FatalError, RefusedError) as error:
                 raise self._lost(error) from None
             else:
                 if status.refusal:
@@ -271,10 +278,11 @@ class BatchPoller:
             await asyncio.sleep(min(pause, max(0.0, until - clock())))
             pause = min(self._settings.longest, 1.5 * pause)
 
-    def _lost(self, error: FatalError) -> FatalError:
-        if error.kind != NOT_KNOWN:
-            return error
+    def _lost(self, error: FatalError | RefusedError) -> FatalError:
+        """Return the error that ends a run whose batch the provider does not give out."""
         wave = self.wave
+        if error.kind != NOT_KNOWN:
+            return FatalError(error.kind, f"{error}; mend that, or {wave.way_out}")
         what = (
             f"the provider does not know the batch {wave.batch} of {wave.calls:,} calls"
         )
@@ -282,27 +290,48 @@ class BatchPoller:
         return FatalError(LOST, f"{wave.spec}: {what}; {advice}")
 
     async def results(self) -> AsyncIterator[tuple[str, Reply | CallError]]:
-        """Yield each call of the wave that came back, once: its key, and its reply or error."""
-        wanted = set(self.wave.keys)
-        for number in range(TRIES):
+        """Yield each call of the wave that came back, once: its key, and its reply or error.
+
+        While some are missing the results are read again, until TRIES reads in a row have
+        brought nothing new. What is missing then will not come. Raises StoppedError if the
+        last of these reads brought no result at all: the provider may be out of reach.
+        """
+        all_keys = frozenset(self.wave.keys)
+        missing = set(all_keys)
+        reads_in_vain = 0
+        while True:
+            missing_before = len(missing)
+            came = 0
+            failure: TransientError | None = None
             try:
                 async for key, result in self._model.results(self.wave.batch):
-                    if key in wanted:
-                        wanted.discard(key)
+                    if key in all_keys:
+                        came += 1
+                    if key in missing:
+                        missing.discard(key)
                         yield key, result
             except TransientError as error:
                 failure = error
-            except FatalError as error:
+            except (FatalError, RefusedError) as error:
                 raise self._lost(error) from None
-            else:
-                came = self.wave.calls - len(wanted)
-                if came >= self._done or (self.wave.was_found and not came):
-                    return
-                failure = TransientError(
-                    "no_result", f"{len(wanted):,} results did not come"
-                )
-            await asyncio.sleep(self._settings.pause * 2.0**number)
-        raise StoppedError(BATCH, f"{failure}; {KEPT}, or {self.wave.way_out}")
+            if failure is None and self._are_all(came, missing):
+                return
+            if len(missing) < missing_before:
+                reads_in_vain = 0
+            reads_in_vain += 1
+            if reads_in_vain == TRIES:
+                break
+            await asyncio.sleep(self._settings.pause * 2.0 ** (reads_in_vain - 1))
+        if came or self.wave.cancelled:
+            return
+        why = failure or f"{len(missing):,} results did not come"
+        raise StoppedError(BATCH, f"{why}; {KEPT}, or {self.wave.way_out}")
+
+    def _are_all(self, came: int, missing: set[str]) -> bool:
+        """Return whether a complete read brought all results that there are."""
+        if self.wave.was_found and not came:
+            return True  # it proved to be another wave's batch
+        return self.wave.calls - len(missing) >= self._done
 
     async def end(self, done: int, *, is_empty: bool) -> bool:
         """Note that the wave is over; return False if its batch proved to be another wave's."""
