@@ -110,7 +110,7 @@ def save_adjudications(adjudications: Adjudications, path: Path) -> None:
         key=lambda adjudication: (adjudication.item, adjudication.digest),
     ):
         text += _entry_text(adjudication)
-    write_texts([(path, text)])
+    write_texts([(path, text)], to_commit=True)
 
 
 def _entry_text(adjudication: Adjudication) -> str:

@@ -432,24 +432,31 @@ def _adapted(rubric: Rubric | None, holder: Mapping[str, Settings]) -> Rubric | 
 def _find_prompt(
     settings: Settings, rubrics: Path, languages: Sequence[str]
 ) -> Prompt | None:
-    """Return the prompt named, as a rubric is, in the first language that has it, if any."""
+    """Return the prompt named, as a rubric is, in the first language that has it, if any.
+
+    A plain text names no language of its own: it has that of the slice.
+    """
     name = settings.text("prompt")
     folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
-    files = (
-        name.replace(PLACE, language)
-        if _is_path(name)
-        else f"{name or 'answer'}.{language}.yaml"
-        for language in languages
-    )
-    paths = (folder / file for file in files for folder in folders)
-    path = next((path for path in paths if path.is_file()), None)
-    if path is None and name:
-        what = f"no prompt {name!r} in language {languages[0]!r}; looked next to this file and"
-        raise settings.problem("prompt", f"{what} among the bundled ones")
-    prompt = rubric_files.load_prompt(path) if path else None
-    if prompt and prompt.language not in languages:
-        rubric_files.check_language(prompt, languages[0], f"{path}")
-    return prompt
+    for language in languages:
+        file = f"{name or 'answer'}.{language}.yaml"
+        if _is_path(name):
+            file = name.replace(PLACE, language)
+        for folder in folders:
+            path = folder / file
+            if not path.is_file():
+                continue
+            prompt = rubric_files.load_prompt(path, language)
+            if prompt.language not in languages:
+                rubric_files.check_language(prompt, languages[0], f"{path}")
+            return prompt
+    if name:
+        message = (
+            f"no prompt {name!r} in language {languages[0]!r}; "
+            "looked next to this file and among the bundled ones"
+        )
+        raise settings.problem("prompt", message)
+    return None
 
 
 def _is_path(name: str) -> bool:

@@ -28,12 +28,14 @@ NOW_THEN = ":now-then"
 class EarlierAnswer:
     """The answer of an earlier run to one item, and the cases by which answers are read."""
 
-    answer: str | None
+    reply: str | None
     """The reply as it came; None where that run had none."""
     case: Case
     """The case by which the old answer is read now: today's, or of an edited item that of then."""
     then: Case | None = None
     """The item with the golds of then; None where they are today's, or the item was edited."""
+    finish: str = ""
+    """How the reply ended; empty if nobody said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import cast
 
-from qagate.cases.tables import Number, Table, TableRow
+from qagate.cases.tables import Number, Table, TableRow, normal
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.kinds import (
     CHECKED,
@@ -38,6 +39,13 @@ MAX_DEPTH = 20
 MAX_NUMBER = 18
 """Characters of a JSON number that is kept as a number, not as its text."""
 ALIAS_MARK = " | "
+_QUOTED_TEXT = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_LIST_OF_TEXTS = re.compile(
+    rf"\[\s*(?:{_QUOTED_TEXT})(?:\s*,\s*(?:{_QUOTED_TEXT}))*+\s*,?\s*\]|\[\s*\]",
+    re.DOTALL,
+)
+"""A list as Python or JSON writes it, with a comma between any two texts."""
+_LIKE_A_LIST = re.compile(r"""\[\s*["'].*["']\s*\]""", re.DOTALL)
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f ]*\d)?")
 _RANGE = re.compile(r"(?<=\d)\s*\.\.\s*(?=[-\u2212]?\d)")
 _MARK = re.compile(r"\s*(?:(false\s+premise)|unanswerable)\s*:", re.IGNORECASE)
@@ -146,7 +154,7 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
     """Raise UsageError for a name that is a known one but for letters of another script."""
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     latin = unicodedata.normalize("NFKC", visible).translate(LOOK_ALIKES)
-    meant = "_".join(latin.casefold().split())
+    meant = normal(latin)
     if meant not in layout.used:
         return
     odd = next(char for char in name if not char.isascii())
@@ -280,14 +288,21 @@ def _aliases(row: ItemRow) -> list[str]:
     _, text = row.string("aliases", "text or a list of texts")
     if not text:
         return []
+    listed_texts = _list_in_text(row, column, text)
+    if listed_texts is not None:
+        return [row.checked(column, form) for form in listed_texts]
     parts = text.split(ALIAS_MARK)
     return [row.checked(column, part) for part in parts if part.strip()]
 
 
 def _forms(row: ItemRow, column: str) -> list[str]:
+    """Return the accepted forms of a column: its text, or those of a list."""
     value = row.record.values[column]
     if isinstance(value, str):
-        return [row.checked(column, str(value))]
+        listed_texts = _list_in_text(row, column, value)
+        if listed_texts is None:
+            return [row.checked(column, str(value))]
+        value = listed_texts
     if not isinstance(value, list):
         raise row.problem(
             column, f"text or a list of texts is needed, not {shown(value)}"
@@ -302,6 +317,24 @@ def _forms(row: ItemRow, column: str) -> list[str]:
                 column, f"a list of texts is needed; it holds {shown(form)}"
             )
     return [row.checked(column, form) for form in value]
+
+
+def _list_in_text(row: ItemRow, column: str, text: str) -> list[str] | None:
+    """Return the texts of a list that was written into a cell, as pandas and others write one.
+
+    None for other texts. Raises UsageError for a list that cannot be read for sure: without
+    commas, as numpy prints it, two texts would become one.
+    """
+    stripped = text.strip()
+    if _LIST_OF_TEXTS.fullmatch(stripped):
+        return cast("list[str]", _literal(row, column, stripped))
+    if _LIKE_A_LIST.fullmatch(stripped):
+        raise row.problem(
+            column,
+            f"looks like a list, but is none that is read: {shown(stripped)}; "
+            "write ['one', 'another'], or one form alone",
+        )
+    return None
 
 
 def id_of(row: ItemRow) -> str | None:

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,11 +27,13 @@ TOO_LONG = f"a value may have {MAX_CELL:,} characters; shorten it or drop the ro
 CSV_REASONS: Mapping[str, str] = {
     "unexpected end of data": "a quote opened in this row is never closed",
     "field larger": TOO_LONG,
-    "expected after": "text or a space after a closing quote; double the quotes inside a cell",
+    "expected after": "text after a closing quote; double the quotes inside a cell",
 }
 """What the messages of the csv module mean."""
 OTHER_SEPARATORS = (";", "\t")
 """What a CSV is separated by where commas are decimal: spreadsheets write so in most of Europe."""
+SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])"?[,;\t| ]*(?=[\r\n])', re.IGNORECASE)
+"""A first line that tells a spreadsheet, and us, what separates the cells: ``sep=;``."""
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
 SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -75,8 +77,11 @@ class Table:
 
 
 def normal(name: str) -> str:
-    """Return a column's name as it is compared: no outer spaces, any case, ``_`` for a space."""
-    return name.strip().casefold().replace(" ", "_")
+    """Return a column's name as it is compared: any case, ``_`` for spaces within.
+
+    Several spaces, tabs or line breaks are as good as one space, and outer ones are left out.
+    """
+    return "_".join(name.casefold().split())
 
 
 def read_table(path: Path) -> Table:
@@ -116,8 +121,15 @@ def read_csv(
 ) -> Table:
     """Return the table of a CSV text. Raises UsageError for rows of another length or no rows.
 
-    Semicolons or tabs may separate, too. ``literal``: a quote is text like any other.
+    Semicolons or tabs may separate, too, or what a first line such as ``sep=;`` says.
+    ``literal``: a quote is text like any other.
     """
+    declared = SEPARATOR_LINE.match(text)
+    if declared:
+        separator = declared[1]
+        text = text[
+            declared.end() :
+        ]  # leaves an empty line: the others keep their numbers
     limit_before = csv.field_size_limit(MAX_CELL + 1)  # of the whole process
     try:
         reader = _csv_reader(text, separator, literal=literal)
@@ -126,10 +138,12 @@ def read_csv(
             other_separator = _other_separator(header)
             if other_separator is not None:
                 return read_csv(path, text, other_separator)
-        names = _names_of_columns(path, header)
-        records = list(_records(path, reader, header))
+        rows = list(_csv_rows(path, reader))
     finally:
         csv.field_size_limit(limit_before)
+    _drop_empty_tail(header, rows)
+    names = _names_of_columns(path, header)
+    records = list(_records(path, header, rows))
     if not records:
         message = f"no rows; the file holds only the header {listed(header)}"
         raise problem(path, 1, message)
@@ -141,6 +155,8 @@ def _csv_reader(text: str, separator: str, *, literal: bool) -> Any:
     newline = "\r"
     if "\n" in text:
         newline = "\n"
+    if not literal:
+        text = _without_blanks_beside_quotes(text, separator)
     lines = io.StringIO(text, newline=newline)
     return csv.reader(
         lines,
@@ -148,6 +164,20 @@ def _csv_reader(text: str, separator: str, *, literal: bool) -> Any:
         delimiter=separator,
         quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
     )
+
+
+def _without_blanks_beside_quotes(text: str, separator: str) -> str:
+    """Return a CSV text in which quoted cells have no blanks before or after their quotes.
+
+    The csv module refuses blanks after a closing quote, and takes a quote after a blank for text.
+    Quoted cells are matched whole, so that nothing inside of one is changed.
+    """
+    blanks = "[ \t]*+" if separator != "\t" else "[ ]*+"
+    mark = re.escape(separator)
+    quoted_cell = re.compile(
+        rf"""(^|[\r\n{mark}]){blanks}("(?:[^"]|"")*+"){blanks}(?=[\r\n{mark}]|\Z)"""
+    )
+    return quoted_cell.sub(r"\1\2", text)
 
 
 def _read_header(path: Path, reader: Any) -> list[str]:
@@ -185,17 +215,27 @@ def _names_of_columns(path: Path, header: list[str]) -> dict[str, str]:
     for name in header:
         if normal(name) in names:
             message = f"column {shown(name)} stands twice in the header; keep one"
+            if not name:
+                message = "two columns have no name; name them, or delete their cells"
             raise problem(path, 1, message)
         names[normal(name)] = name
     return names
 
 
-def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
-    """Yield the rows that a csv reader finds below the header. Raises UsageError.
+@dataclass(frozen=True, slots=True)
+class _CsvRow:
+    """A row as the csv module reads it."""
 
-    Empty lines are skipped. A row may span lines, by quotes, and is named by its first one.
+    line: int
+    """Its first physical line, from 1: by quotes a row may span lines."""
+    cells: list[str]
+
+
+def _csv_rows(path: Path, reader: Any) -> Iterator[_CsvRow]:
+    """Yield the rows that a csv reader finds below the header, but no empty lines.
+
+    Raises UsageError for what is not CSV, and for too many rows.
     """
-    columns = [normal(name) for name in header]
     row = 0
     last_line = reader.line_num  # of the header, then of the latest row
     try:
@@ -207,20 +247,50 @@ def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
             row += 1
             if row > MAX_ROWS:
                 raise problem(path, first_line, TOO_MANY)
-            if len(cells) != len(columns):
-                fault = _wrong_length(cells, header)
-                raise problem(path, first_line, f"row {row}: {fault}")
-            yield TableRow(row, first_line, dict(zip(columns, cells, strict=True)))
+            yield _CsvRow(first_line, cells)
     except csv.Error as error:
         fault = f"row {row + 1}: not valid CSV: {_csv_reason(error)}"
         raise problem(path, last_line + 1, fault) from None
+
+
+def _drop_empty_tail(header: list[str], rows: list[_CsvRow]) -> None:
+    """Take away the rows and columns at the end that hold nothing, as spreadsheets write them."""
+    while rows and _is_blank(rows[-1].cells):
+        rows.pop()
+    while header and not header[-1]:
+        width = len(header)
+        if any(
+            len(row.cells) >= width and row.cells[width - 1].strip() for row in rows
+        ):
+            return
+        header.pop()
+        for row in rows:
+            del row.cells[width - 1 : width]
+
+
+def _is_blank(cells: list[str]) -> bool:
+    return not any(cell.strip() for cell in cells)
+
+
+def _records(
+    path: Path, header: list[str], rows: Sequence[_CsvRow]
+) -> Iterator[TableRow]:
+    """Yield the records of CSV rows. Raises UsageError for one of another length."""
+    columns = [normal(name) for name in header]
+    for number, row in enumerate(rows, start=1):
+        if len(row.cells) != len(columns):
+            fault = _wrong_length(row.cells, header)
+            raise problem(path, row.line, f"row {number}: {fault}")
+        values = dict(zip(columns, row.cells, strict=True))
+        yield TableRow(number, row.line, values)
 
 
 def _wrong_length(cells: list[str], header: list[str]) -> str:
     """Return what is wrong with a row that has more or fewer cells than the header."""
     counts = f"{len(cells)} cells for {len(header)} columns"
     if len(cells) < len(header):
-        return f"{counts}: nothing for column {shown(header[len(cells)])}"
+        column = shown(header[len(cells)])
+        return f"{counts}: nothing for column {column}; give the row a cell for each column"
     advice = "put cells with a separator in quotes"
     return f"{counts}: more after column {shown(header[-1])}; {advice}"
 

@@ -5,25 +5,29 @@ kind: code alone, the two words of a language, or a judge with a rubric. A perso
 exactly this answer stands before theirs. What earlier runs answered is read by the same judge.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from qagate.cases.dataset import PlannedItem, Slice
-from qagate.cases.earlier import BASELINE, NOW, NOW_THEN, THEN, EarlierAnswers
+from qagate.cases.earlier import (
+    BASELINE,
+    NOW,
+    NOW_THEN,
+    THEN,
+    EarlierAnswer,
+    EarlierAnswers,
+)
 from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
+from qagate.evaluators.answers.reader import read_reply, read_text
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
+from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.kinds import is_right
-from qagate.evaluators.models.adapter import INCOMPLETE
 from qagate.evaluators.optional import require
-from qagate.evaluators.reading import parse_json
-from qagate.evaluators.replies.readers import unfinished
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
@@ -41,12 +45,12 @@ class RecordedAnswer:
 
     spec: str = core.RECORDED
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the recorded text unchanged. Raises CallError if the file has none."""
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> core.ReadAnswer:
+        """Return the recorded answer as read. Raises CallError if the file has none."""
         if case.recorded is None:
             message = "the data file has no recorded answer; name a --model"
             raise CallError("no_recorded_answer", message)
-        return case.recorded
+        return read_text(case.recorded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +68,11 @@ class PromptedAnswer:
         """The model's SPEC."""
         return self.model.spec
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> core.ReadAnswer:
+        """Return the reply as read. Raises CallError for a filtered or cut one."""
         reply = await ask(self.model, self._request(case, repeat))
         self._refuse_incomplete(reply)
-        return answer_of(reply)
+        return read_reply(reply)
 
     def _request(self, case: Case, repeat: int) -> core.Request:
         messages: tuple[core.Message, ...] = ()
@@ -95,36 +99,23 @@ class PromptedAnswer:
         A text that was cut at the token limit may be one all the same, unless it is empty or
         the whole is needed.
         """
-        if reply.finish == "content_filter":
+        if reply.finish == FILTERED:
             raise CallError(
                 "filtered", f"{self.spec}: the provider filtered the answer"
             )
-        is_cut = reply.finish == "length"
+        is_cut = reply.finish == LENGTH
         needs_rest = self.whole or not reply.text.strip()
         if (is_cut and needs_rest) or reply.finish == INCOMPLETE:
             raise CallError(
                 "cut", f"{self.spec}: the answer was cut at the token limit; raise it"
             )
-        if is_cut:
-            return
-        odd = unfinished(reply.finish)
-        if odd is not None:
-            raise CallError(
-                "cut", f"{self.spec}: {odd.reason}, not as a complete answer does"
-            )
 
 
-def answer_of(reply: core.Reply) -> str:
-    """Return the text of a reply; if it has only tool calls, these as JSON."""
-    if reply.text.strip() or not reply.calls:
-        return reply.text
-    calls = []
-    for call in reply.calls:
-        arguments: object = call.arguments
-        with suppress(ValueError):  # it stays text where it is no JSON
-            arguments = parse_json(call.arguments)
-        calls.append({"name": call.name, "arguments": arguments})
-    return json.dumps(calls, ensure_ascii=False)
+def read_earlier(earlier: EarlierAnswer) -> core.ReadAnswer | None:
+    """Return an earlier run's answer as today's reader reads its reply; None if it had none."""
+    if earlier.reply is None:
+        return None
+    return read_text(earlier.reply, earlier.finish)
 
 
 def make_tasks(
@@ -218,7 +209,8 @@ class _SliceTasks:
         but no answer to a question by the golds of another one.
         """
         answer = earlier.by_key[item.key]
-        now = self._reading(answer.case, self._judge(item), answer.answer)
+        old = read_earlier(answer)
+        now = self._reading(answer.case, self._judge(item), old)
         yield f"{earlier.role}{NOW}", now
         slice_then = earlier.slices_then.get(item.slice.name)
         is_edited = answer.case != item.case
@@ -228,12 +220,14 @@ class _SliceTasks:
         judge_then = self._judge(item, slice_then, earlier.role)
         yield (
             f"{earlier.role}{THEN}",
-            self._reading(case_then, judge_then, answer.answer),
+            self._reading(case_then, judge_then, old),
         )
         new_then = self._reading(case_then, judge_then, None)
         yield f"{earlier.role}{NOW_THEN}", replace(new_then, reads_new_answer=True)
 
-    def _reading(self, case: Case, judge: Judge, answer: str | None) -> ReadingTask:
+    def _reading(
+        self, case: Case, judge: Judge, answer: core.ReadAnswer | None
+    ) -> ReadingTask:
         return ReadingTask(
             case=case,
             judge=judge,

@@ -106,6 +106,11 @@ UNANSWERED = "UNANSWERED"
 State = Literal["passed", "failed", "error", "missing", "stopped"]
 """How an item ended; ``stopped``: not asked, because its gates were decided without it."""
 
+AnswerState = Literal[
+    "answered", "declined", "cut", "thought_only", "echo", "repetition", "empty"
+]
+"""What the reply of a tested model is; ``qagate.evaluators.answers`` finds it out."""
+
 
 class QAError(Exception):
     """An error that this suite raises on purpose; its text is one line for the user."""
@@ -202,7 +207,7 @@ class Request:
     repeat: int = 1
     """Which repeat of ``--repeats`` this is, from 1."""
     attempt: int = 0
-    """Rises when a judge's reply could not be read; 0 to 2."""
+    """Rises when a judge's reply could not be read; 0 to 2, or to 1 at temperature 0."""
     case: AskedCase | None = None
     """For models that take the case itself (``Limits.takes_case``)."""
 
@@ -223,7 +228,8 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish: str = "stop"
-    """``stop``, ``tool_calls``, ``length``, ``content_filter``, or the provider's own word."""
+    """``stop``, ``tool_calls``, ``length``, ``content_filter``, ``incomplete``, or the server's
+    own word where nobody knows it; empty where it gave none."""
     model: str = ""
     """The name that the provider returned."""
     input_tokens: int = 0
@@ -237,6 +243,19 @@ class Reply:
     cache_write_tokens: int = 0
     batch: bool = False
     """Whether it came from a batch, which has prices of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAnswer:
+    """A reply of a tested model as the reader of answers gives it to all who read it."""
+
+    text: str
+    """The answer: without thoughts and without tokens of the chat template."""
+    state: AnswerState = "answered"
+    finish: str = ""
+    """How the reply ended, as in ``Reply``; empty for a recorded answer."""
+    reply: str | None = None
+    """The reply as it came, where it differs from the text."""
 
 
 def _label_of(grade: str | None, rating: int | None) -> str:
@@ -328,6 +347,8 @@ class Limits:
     """Tokens a minute."""
     max_tokens: int | None = None
     """The longest reply, unless a request says so itself."""
+    is_random: bool = False
+    """Whether its replies are drawn at random even if a request asks for temperature 0."""
     takes_case: bool = False
     """Whether it answers a case itself, with or without a prompt."""
     advice: str = "check the API key, the model's name and the URL"
@@ -464,8 +485,8 @@ class Answerer(Protocol):
     def spec(self) -> str:
         """The SPEC that names it."""
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the answer's exact text. Raises a CallError if there is none."""
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> ReadAnswer:
+        """Return the answer as the reader gives it. Raises a CallError if no reply came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -506,6 +527,12 @@ class Outcome:
     """Where the judge's replies come from."""
     readings: Mapping[str, "Outcome"] = field(default_factory=dict)
     """How the same judge reads further answers to the item, by the name of the reading."""
+    answer_state: AnswerState | Literal[""] = ""
+    """What the reply is; empty where none came."""
+    finish: str = ""
+    """How the reply ended, as in ``Reply``."""
+    reply: str | None = None
+    """The reply as it came, where it differs from the answer."""
 
     @property
     def passed(self) -> bool:

@@ -17,6 +17,9 @@ from qagate.evaluators.text import escaped, harmless
 PRIVATE = 0o600
 """The mode of a file that only its owner may read."""
 PRIVATE_FOLDER = 0o700
+SHARED = 0o666
+"""The mode of a file that a team commits: the umask takes away what it takes from all files."""
+SHARED_FOLDER = 0o777
 
 
 class UnwrittenError(QAError):
@@ -70,18 +73,19 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
 
 
-def write_part(path: Path, content: Iterable[bytes]) -> Path:
+def write_part(path: Path, content: Iterable[bytes], mode: int = PRIVATE) -> Path:
     """Write and sync a file's content next to ``path``, and return the path of this part file.
 
-    Rename the part to finish. Only the owner may read it: it may hold questions and answers. Raises
-    OSError and any error of ``content``; nothing is left behind then.
+    Rename the part to finish. Unless ``mode`` says otherwise, only the owner may read it: it may
+    hold questions and answers. Raises OSError and any error of ``content``; nothing is left
+    behind then.
     """
     part = path.parent / f".{path.name}.part"
     part.unlink(missing_ok=True)
     try:
         # Exclusive creation: a link with this name is not followed.
         with open(
-            part, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)
+            part, "xb", opener=lambda name, flags: os.open(name, flags, mode)
         ) as file:
             file.writelines(content)
             file.flush()
@@ -93,9 +97,9 @@ def write_part(path: Path, content: Iterable[bytes]) -> Path:
     return part
 
 
-def write_whole(path: Path, content: Iterable[bytes]) -> None:
+def write_whole(path: Path, content: Iterable[bytes], mode: int = PRIVATE) -> None:
     """Write a file that appears as a whole or not at all. Raises as ``write_part``."""
-    part = write_part(path, content)
+    part = write_part(path, content, mode)
     try:
         part.replace(path)
     except OSError:
@@ -103,12 +107,19 @@ def write_whole(path: Path, content: Iterable[bytes]) -> None:
         raise
 
 
-def write_texts(texts: Iterable[tuple[Path, str]]) -> None:
-    """Write each text whole or not at all, and make its folders. Raises UnwrittenError."""
+def write_texts(texts: Iterable[tuple[Path, str]], *, to_commit: bool = False) -> None:
+    """Write each text whole or not at all, and make its folders. Raises UnwrittenError.
+
+    Files to commit, such as those of a data set, may be read by whom the umask allows; others
+    only by their owner.
+    """
+    mode, folder_mode = PRIVATE, PRIVATE_FOLDER
+    if to_commit:
+        mode, folder_mode = SHARED, SHARED_FOLDER
     for path, text in texts:
         try:
-            path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-            write_whole(path, [text.encode("utf-8", "backslashreplace")])
+            path.parent.mkdir(folder_mode, parents=True, exist_ok=True)
+            write_whole(path, [text.encode("utf-8", "backslashreplace")], mode)
         except OSError as error:
             raise UnwrittenError(
                 f"{path}: cannot be written ({error.strerror or error}); name another place"

@@ -76,7 +76,7 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
         line = content.count(b"\n", 0, error.start) + 1
         message = (
             f"wrong encoding: byte 0x{content[error.start]:02x} is not UTF-8; "
-            "save the file as UTF-8"
+            "save the file as UTF-8 (in Excel: 'CSV UTF-8')"
         )
         raise problem(path, line, message) from None
 

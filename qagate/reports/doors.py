@@ -54,6 +54,10 @@ COMMANDS: Mapping[str, Command] = {
         "pytest with qagate's plugin, and all options of both",
         "qagate.reports.commands.run:main",
     ),
+    "demo": Command(
+        "see a first verdict in a minute, offline",
+        "qagate.reports.extras.demo.command:main",
+    ),
     "rejudge": Command(
         "judge the answers of an earlier run anew, by today's golds",
         "qagate.reports.commands.run:rejudge",
@@ -113,6 +117,10 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command(
         "write the files of a data set of your own",
         "qagate.cases.extras.new.command:main",
+    ),
+    "schema": Command(
+        "print the JSON Schema of dataset.yaml, gates or models files",
+        "qagate.cases.extras.new.schema_command:main",
     ),
     "draw": Command(
         "draw fresh questions from a table by a recipe",

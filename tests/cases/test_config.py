@@ -222,6 +222,27 @@ def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
     assert ":5: key 'prompt': no prompt 'long' in language 'en'" in said
 
 
+def test_a_prompt_may_be_the_plain_text_of_the_message(folder: Path) -> None:
+    """It names no language, so it has that of each slice."""
+    (folder / "ask.txt").write_text(
+        "Answer in one word: {question}\n", encoding="utf-8"
+    )
+    text = f"{GRADED}  bg: {{file: en.csv}}\nprompt: ask.txt\n"
+    dataset = declared(folder, text)
+    prompts = {language: slice_.prompt for language, slice_ in dataset.slices.items()}
+    assert [*prompts] == ["en", "bg"]
+    for language, prompt in prompts.items():
+        assert prompt is not None
+        assert prompt.user == "Answer in one word: {question}\n"
+        assert prompt.language == language
+
+
+def test_a_plain_prompt_without_a_question_is_refused(folder: Path) -> None:
+    (folder / "ask.txt").write_text("Answer in one word.", encoding="utf-8")
+    message = refusal(folder, f"{GRADED}prompt: ask.txt\n")
+    assert "ask.txt:1: key 'user': has no place {question}; put it where" in message
+
+
 def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
     """A prompt or rubric in a language that the slice does not name is a mistake."""
     (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 from qagate.cases.dataset import PlannedItem
 from qagate.cases.earlier import EarlierAnswer, EarlierAnswers
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
+from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import Case, Reply, UsageError, Verdict
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
@@ -120,7 +121,8 @@ def test_a_recorded_answer_is_taken_as_it_is() -> None:
     async def refuse(*_: object) -> Reply:
         raise AssertionError
 
-    assert asyncio.run(task.answerer.answer(one.case, 1, refuse)) == ""
+    answer = asyncio.run(task.answerer.answer(one.case, 1, refuse))
+    assert (answer.text, answer.state) == ("", "empty")
 
 
 @tabled("kind", "label", "verdict", "passes")
@@ -165,7 +167,7 @@ def then(
     case: Case, answer: str | None = "старо", golds_then: Case | None = None
 ) -> EarlierAnswers:
     """Return the baseline's answer to the item ``k``, read by this case."""
-    answers = {"k": EarlierAnswer(answer=answer, case=case, then=golds_then)}
+    answers = {"k": EarlierAnswer(reply=answer, case=case, then=golds_then)}
     return EarlierAnswers(role="baseline", model="openai:old", by_key=answers)
 
 
@@ -180,7 +182,10 @@ def test_an_earlier_answer_is_read_by_the_judge_of_the_item() -> None:
     task = make_tasks([planned], MODEL, ASKING, None, [then(planned.case)])["k"]
     assert list(task.readings) == ["baseline"]
     reading = task.readings["baseline"]
-    assert (reading.answer, reading.case) == ("старо", planned.case)
+    assert (reading.answer, reading.case) == (
+        read_text("старо"),
+        planned.case,
+    )
     assert reading.judge is task.judge
 
 
@@ -230,7 +235,10 @@ def test_the_answers_of_each_earlier_run_are_read_under_its_own_name() -> None:
     anchor = replace(then(planned.case, "по-старо"), role="anchor")
     readings = readings_of(planned, then(planned.case), anchor)
     answers = {name: reading.answer for name, reading in readings.items()}
-    assert answers == {"baseline": "старо", "anchor": "по-старо"}
+    assert answers == {
+        "baseline": read_text("старо"),
+        "anchor": read_text("по-старо"),
+    }
 
 
 # How old an answer may be

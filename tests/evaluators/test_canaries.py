@@ -10,6 +10,7 @@ from pathlib import Path
 
 from qagate.cases.tasks import RecordedAnswer
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.drift import CanaryResult
@@ -92,7 +93,9 @@ class World:
 
     def _task(self, language: str, answer: str, judge: core.Judge) -> Task:
         case = make_case(1, language=language, recorded=answer)
-        reading = ReadingTask(case=case, judge=judge, passes=correct, answer=answer)
+        reading = ReadingTask(
+            case=case, judge=judge, passes=correct, answer=read_text(answer)
+        )
         return Task(
             key=answer,
             case=case,
@@ -349,9 +352,11 @@ class Asking:
     model: Scripted
     spec: str = "openai:scripted"
 
-    async def answer(self, case: core.Case, repeat: int, ask: core.Ask) -> str:
+    async def answer(
+        self, case: core.Case, repeat: int, ask: core.Ask
+    ) -> core.ReadAnswer:
         reply = await ask(self.model, Request(messages=()))
-        return reply.text
+        return core.ReadAnswer(text=reply.text)
 
 
 def test_a_run_that_ends_before_its_tests_are_known_lets_no_judge_wait(

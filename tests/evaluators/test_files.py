@@ -265,6 +265,23 @@ def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
     assert not (tmp_path / "victim").exists()
 
 
+@pytest.mark.parametrize(
+    ("umask", "file_mode", "folder_mode"),
+    [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0o002, 0o664, 0o775)],
+)
+def test_files_to_commit_are_read_by_whom_the_umask_allows(
+    tmp_path: Path, umask: int, file_mode: int, folder_mode: int
+) -> None:
+    path = tmp_path / "set" / "en.csv"
+    before = os.umask(umask)
+    try:
+        output.write_texts([(path, "q,a")], to_commit=True)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == file_mode
+    assert path.parent.stat().st_mode & 0o777 == folder_mode
+
+
 def test_content_that_ends_in_an_error_leaves_nothing(tmp_path: Path) -> None:
     """Half a file is never left behind, after any error."""
 

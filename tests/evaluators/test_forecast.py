@@ -8,6 +8,7 @@ import pytest
 
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
@@ -143,7 +144,9 @@ def with_reading(answer: str, own: str = "София") -> Task:
     """Return an item with a recorded answer, and an earlier answer to read."""
     case = make_case(1, recorded=own)
     judge = letter_judge()
-    reading = ReadingTask(case=case, judge=judge, passes=correct, answer=answer)
+    reading = ReadingTask(
+        case=case, judge=judge, passes=correct, answer=read_text(answer)
+    )
     return Task(
         key="k",
         case=case,

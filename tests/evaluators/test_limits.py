@@ -22,6 +22,7 @@ from qagate.evaluators.runtime.server import (
     PAUSE_SPREAD,
     ServerState,
 )
+from tests.support.figures import some
 from tests.support.scripted import ask_for
 from tests.support.simulated import (
     Down,
@@ -118,15 +119,60 @@ def test_an_item_has_its_own_deadline() -> None:
     assert ended.seconds == pytest.approx(5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "tries"), [("bad_body", 3), ("error_body", 3), ("timeout", 5)]
-)
-def test_what_cannot_be_read_is_tried_three_times(kind: str, tries: int) -> None:
+@pytest.mark.parametrize("kind", ["bad_body", "error_body"])
+def test_what_cannot_be_read_is_tried_three_times(kind: str) -> None:
     """A body that is no reply has fewer tries than a network's failure, then it is an ERROR."""
     server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
     ended = asked(server, 1)
-    assert len(server.at) == tries
-    assert [str(error) for error in ended.errors] == [f"busy (tried {tries} times)"]
+    assert len(server.at) == 3
+    assert [str(error) for error in ended.errors] == ["busy (tried 3 times)"]
+
+
+TIMED_OUT = core.TransientError("timeout", "no reply in time")
+
+
+def silent_for(seconds: float, *slices: str) -> ServerState:
+    """Return a server of which a call of each slice timed out, the last after so long."""
+    host = ServerState("host", 16, lambda: 0.0, give_up_after=900)
+    for slice_name in slices:
+        host.note_end(TIMED_OUT, 0, 1, None, slice_name)
+    host.note_end(TIMED_OUT, 0, seconds, 0, slices[-1])
+    return host
+
+
+def test_a_server_is_not_given_up_for_the_time_outs_of_one_slice() -> None:
+    host = silent_for(10_000, "smoke:bg", "smoke:bg")
+    assert host.reason_not_to_wait("openai:m", 10_000) is None
+
+
+@pytest.mark.parametrize("others", [("smoke:bg", "smoke:pl"), ("smoke:bg", "")])
+def test_a_server_is_given_up_once_another_slice_or_command_waits_in_vain(
+    others: tuple[str, str],
+) -> None:
+    host = silent_for(NEVER_ANSWERED_SECONDS + 1, *others)
+    reason = some(host.reason_not_to_wait("openai:m", 100))
+    assert "host has given no reply for 90 s" in str(reason)
+
+
+def test_an_answer_shows_that_time_outs_were_those_of_items() -> None:
+    host = silent_for(50, "smoke:bg", "smoke:pl")
+    assert host.is_silent
+    host.note_end(None, 51, 52, None, "smoke:en")
+    assert not host.is_silent
+
+
+def test_a_time_out_is_the_item_s_until_another_slice_times_out() -> None:
+    host = ServerState("host", 16, lambda: 0.0, give_up_after=900)
+    assert not host.note_end(TIMED_OUT, 0, 120, None, "smoke:bg")
+    assert host.note_end(TIMED_OUT, 0, 120, None, "smoke:pl")
+
+
+def test_one_short_call_is_due_where_nothing_was_answered_meanwhile() -> None:
+    host = silent_for(120, "smoke:bg")
+    assert [host.begin_check(0), host.begin_check(0)] == [True, False]
+    host.note_end(None, 121, 122, None, "short call")
+    assert not host.begin_check(60), "it has answered since"
+    assert host.begin_check(123)
 
 
 def test_an_overloaded_server_is_asked_by_fewer_at_once() -> None:

@@ -98,7 +98,7 @@ def test_letters_and_json_are_asked_as_plain_text(
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
-    """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
+    """The same prompt, a higher attempt; the first reading is final, two bad ones an error."""
     model = Scripted(
         replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A"))
     )
@@ -109,12 +109,20 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
     model = Scripted(
-        replies(
-            core.Reply(text="A", finish="length"), core.Reply(text="A\nB"), core.Reply()
-        )
+        replies(core.Reply(text="A", finish="length"), core.Reply(text="A\nB"))
     )
-    words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
+    words = "2 replies without a verdict: .*'length'; no single grade.*"
     with pytest.raises(core.JudgeError, match=words):
+        judge_it(RubricJudge(model=model, rubric=make_rubric("letter")))
+    assert [request.attempt for request in model.requests] == [0, 1]
+
+
+def test_a_judge_that_draws_its_replies_is_asked_three_times() -> None:
+    """A model that takes no temperature may say something readable the third time."""
+    model = Scripted(
+        lambda _: core.Reply(text="A\nB"), limits=core.Limits(is_random=True)
+    )
+    with pytest.raises(core.JudgeError, match="3 replies without a verdict"):
         judge_it(RubricJudge(model=model, rubric=make_rubric("letter")))
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
@@ -214,11 +222,12 @@ class JudgeRun:
     def run(self) -> str | None:
         with Ledger(self.path) as ledger:
             ask = caller(ledger).metered(Meter(price=lambda *_: 0.0))
-            asking = ask_until_read(self.model, ask_for("grade this"), ask, read)
+            request = replace(ask_for("grade this"), parameters={"temperature": 0})
+            asking = ask_until_read(self.model, request, ask, read)
             try:
                 return asyncio.run(asking)[0]
             except core.JudgeError as error:
-                assert str(error).endswith("without a verdict: hm; hm; hm")
+                assert str(error).endswith(": hm; hm")
                 return None
 
 
@@ -227,7 +236,7 @@ def read(reply: core.Reply) -> str | Invalid:
 
 
 @pytest.mark.parametrize(
-    ("given", "reading", "asked"), [("???A", None, [0, 1, 2]), ("?B", "B", [0, 1])]
+    ("given", "reading", "asked"), [("??A", None, [0, 1]), ("?B", "B", [0, 1])]
 )
 def test_a_run_is_final(
     tmp_path: Path, given: str, reading: str | None, asked: list[int]
@@ -429,18 +438,14 @@ def test_the_judge_scores_and_the_table_rates() -> None:
 
 
 def test_unreadable_scores_are_asked_for_again_and_then_an_error() -> None:
-    """Three times; no rating is made of three scores out of four."""
-    bad = (
-        called({**GOOD, "conclusion": 4}),
-        called({"rating": 9}),
-        core.Reply(text="3 3 3 3"),
-    )
+    """Twice; no rating is made of three scores out of four."""
+    bad = (called({**GOOD, "conclusion": 4}), core.Reply(text="3 3 3 3"))
     left = list(bad)
     model = Scripted(lambda _: left.pop(0))
     with pytest.raises(
         core.JudgeError, match="conclusion: want an integer from 0 to 3, got 4"
     ):
         judged(model)
-    assert [request.attempt for request in model.requests] == [0, 1, 2]
+    assert [request.attempt for request in model.requests] == [0, 1]
     left = [bad[0], core.Reply(text=TEXT)]
     assert judged(Scripted(lambda _: left.pop(0))).rating == 10

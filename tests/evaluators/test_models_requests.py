@@ -254,7 +254,8 @@ def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
         model = connect(spec, Key(SECRET))
         asking = PromptedAnswer(model=model, prompt=PROMPT)
         try:
-            return await asking.answer(make_case(), 1, complete)
+            answer = await asking.answer(make_case(), 1, complete)
+            return answer.text
         finally:
             await model.close()
 

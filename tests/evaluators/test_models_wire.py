@@ -324,6 +324,55 @@ def test_a_server_that_counts_no_tokens(provider: str) -> None:
         assert (got.input_tokens, got.output_tokens) == (0, 0)
 
 
+WITHOUT_A_MEANING: tuple[object, ...] = (GONE, None, 7, {}, [1])
+FINISH_FIELDS = {"openai": "choices.0.finish_reason", "anthropic": "stop_reason"}
+
+
+@pytest.mark.parametrize("provider", FINISH_FIELDS)
+def test_a_finish_that_is_no_word_is_unknown(provider: str) -> None:
+    for value in WITHOUT_A_MEANING:
+        reply = ask_body(provider, changed(FINISH_FIELDS[provider], value))
+        assert (reply.text, reply.finish) == ("good", "")
+
+
+@both
+def test_a_model_name_that_is_no_text_is_unknown(provider: str) -> None:
+    for value in (*WITHOUT_A_MEANING, ""):
+        reply = ask_body(provider, changed("model", value))
+        assert (reply.text, reply.model) == ("good", "")
+
+
+COUNTS = {
+    "openai": ("prompt_tokens", "completion_tokens"),
+    "openai-responses": ("input_tokens", "output_tokens"),
+    "anthropic": ("input_tokens", "output_tokens"),
+}
+
+
+@both
+@pytest.mark.parametrize("count", [9, 9.0, "9"])
+def test_a_count_is_read_in_any_form_of_a_number(provider: str, count: object) -> None:
+    for name in COUNTS[provider]:
+        reply = ask_body(provider, changed(f"usage.{name}", count))
+        assert 9 in (reply.input_tokens, reply.output_tokens)
+
+
+@both
+@pytest.mark.parametrize("count", [-1, 1.5, True, "many", "1e3", 10**9, [1]])
+def test_a_count_that_is_none_is_unknown(provider: str, count: object) -> None:
+    """The answer is there and paid for: it is not thrown away for a count beside it."""
+    usage = dict.fromkeys(COUNTS[provider], count)
+    reply = ask_body(provider, changed("usage", usage))
+    assert (reply.text, reply.input_tokens, reply.output_tokens) == ("good", 0, 0)
+
+
+@both
+@pytest.mark.parametrize("usage", ["many", [1], 7])
+def test_a_usage_of_another_type_is_unknown(provider: str, usage: object) -> None:
+    reply = ask_body(provider, changed("usage", usage))
+    assert (reply.text, reply.input_tokens) == ("good", 0)
+
+
 @tabled("provider", "names")
 def test_openai_counts_cached_tokens(
     provider: str, names: tuple[str, str, str]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.runtime.task import ReadingTask, Task
@@ -22,7 +23,10 @@ from tests.support.scripted import Scripted, make_case, make_rubric
 
 def reading(answer: str | None, judge: core.Judge | None = None) -> ReadingTask:
     return ReadingTask(
-        case=make_case(1), judge=judge or Echo(), passes=correct, answer=answer
+        case=make_case(1),
+        judge=judge or Echo(),
+        passes=correct,
+        answer=None if answer is None else read_text(answer),
     )
 
 

@@ -168,11 +168,9 @@ def made(said: dict[str, Any]) -> Reply:
     )
 
 
-@pytest.mark.parametrize(
-    "finish", ["length", "content_filter", "max_tokens", "refusal", "", "\ud800"]
-)
+@pytest.mark.parametrize("finish", ["length", "content_filter", "incomplete"])
 def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
-    """An end that is not known to be complete leaves doubt in every protocol."""
+    """A reply that is known to be cut leaves doubt in every protocol."""
     assert isinstance(
         reading.read_grade(Reply(text="A", finish=finish)), reading.Invalid
     )
@@ -186,6 +184,11 @@ def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     assert isinstance(
         reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid
     )
+
+
+@pytest.mark.parametrize("finish", ["", "stop", "done", "\ud800"])
+def test_an_unknown_finish_casts_no_doubt_on_a_reply(finish: str) -> None:
+    assert reading.read_grade(Reply(text="A", finish=finish)) == "CORRECT"
 
 
 @tabled("said", "grade")

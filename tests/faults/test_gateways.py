@@ -113,18 +113,20 @@ def test_first_calls_refused_alike_stop_the_run(
 
 
 @both
-@pytest.mark.parametrize("status", [400, 401, 403])
+@pytest.mark.parametrize(
+    ("status", "calls"), [(400, 24), (400, 2), (401, 24), (403, 24)]
+)
 def test_a_server_that_got_no_key_is_told(
-    tmp_path: Path, provider: str, status: int
+    tmp_path: Path, provider: str, status: int, calls: int
 ) -> None:
-    """The option that names one is written out; nobody is told to check a key."""
+    """The option that names one is written out, also for two calls; no key is to be checked."""
 
     def refuse(seen: Seen) -> Answer:
         return Answer(status=status, body=error_body(NO_KEY))
 
     with loopback(handler=refuse) as server:
         model = connect(spec_of(provider, server), Key(PLACEHOLDER))
-        tasks = [prompted(number, model) for number in range(24)]
+        tasks = [prompted(number, model) for number in range(calls)]
         bench = Bench(tmp_path, tasks, CallSettings(concurrency=16))
         bench.run(window=24, models=[model], first=4)
     (reason,) = bench.engine.status.stops.values()

@@ -21,7 +21,8 @@ from qagate.cases.extras.review.sheet import load_criteria
 from qagate.cases.loading import load_cases
 from qagate.cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
 from qagate.command import main
-from qagate.evaluators.core import Ask, Case, UsageError, Verdict
+from qagate.evaluators.answers.reader import read_text
+from qagate.evaluators.core import Ask, Case, ReadAnswer, UsageError, Verdict
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.rubric import load_prompt, load_rubric
 from qagate.evaluators.runtime.task import Task
@@ -417,8 +418,8 @@ def test_a_bound_is_reached_soon(
 class Giant:
     spec = "recorded"
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        return "x" * 5_000_000 + "😀"
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> ReadAnswer:
+        return read_text("x" * 5_000_000 + "😀")
 
 
 class Measuring:

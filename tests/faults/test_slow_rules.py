@@ -23,6 +23,7 @@ from qagate.evaluators.core import (
     JudgeError,
     Message,
     Outcome,
+    ReadAnswer,
     Reply,
     Request,
     Verdict,
@@ -178,8 +179,8 @@ class Blocking:
 class Said:
     spec = "recorded"
 
-    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        return "fine"
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> ReadAnswer:
+        return ReadAnswer(text="fine")
 
 
 @pytest.mark.parametrize(("stuck", "beats"), [(300.0, True), (0.05, False)])

@@ -72,6 +72,23 @@ def test_such_a_failure_ends_the_run_in_1(capital: Project) -> None:
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("is_above", [True, False], ids=["above", "below"])
+def test_an_item_in_several_tests_is_graded_once(
+    capital: Project, workers: str, is_above: bool
+) -> None:
+    """A test may stack ``parametrize`` over its items, on either side of our mark."""
+    ours = '@pytest.mark.qa("capital")'
+    theirs = '@pytest.mark.parametrize("style", ["short", "long"])'
+    marks = f"{theirs}\n{ours}" if is_above else f"{ours}\n{theirs}"
+    text = TEST.format(body="assert verdict.passed").replace(ours, marks)
+    capital.write("qa/capital/test_capital.py", text.replace("(case", "(style, case"))
+    result = capital.run_in_process("qa", "-n", workers)
+    assert "2 passed, 2 missed" in "\n".join(result.outlines)
+    (slice_,) = capital.report()["slices"]
+    assert (slice_["counts"]["passed"], slice_["counts"]["failed"]) == (1, 1)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
 def test_another_parametrisation_finds_its_items(
     capital: Project, workers: str
 ) -> None:

@@ -100,8 +100,8 @@ def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
     assert re.search("written for language 'en'.*slice in 'bg'", refused)
 
 
-def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
-    """Three replies without a verdict are an ERROR, and stay so without another request (F1)."""
+def test_an_unreadable_judge_is_asked_twice(capitals: Project) -> None:
+    """Two replies without a verdict are an ERROR, and stay so without another request (F1)."""
 
     def mumble(seen: Seen) -> Answer:
         return (
@@ -115,7 +115,7 @@ def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
             result = capitals.run_in_process(
                 *specs(server.url), "--languages", "en", "qa"
             )
-            assert server.count == ITEMS * (1 + 3)
+            assert server.count == ITEMS * (1 + 2)
     assert (result.ret, {*capitals.outcomes()}) == (6, {"error"})
 
 

@@ -57,7 +57,7 @@ def test_an_unchanged_item_is_read_by_its_case(old: Record) -> None:
     """There is nothing to read by the golds of then."""
     item = planned(old)
     answer = answers_to(plan(item), baseline(old)).by_key[item.key]
-    assert (answer.answer, answer.case, answer.then) == (
+    assert (answer.reply, answer.case, answer.then) == (
         "It is Sofia.",
         item.case,
         None,
@@ -84,7 +84,7 @@ def test_an_item_without_an_own_id_is_found_by_its_question(old: Record) -> None
     """Its id is made of question and gold, and is another once the gold is."""
     item = planned(old, id="other", golds=("Sofija",))
     answer = answers_to(plan(item), baseline(old)).by_key[item.key]
-    assert answer.answer == "It is Sofia."
+    assert answer.reply == "It is Sofia."
 
 
 def test_an_added_item_has_no_earlier_answer(old: Record) -> None:

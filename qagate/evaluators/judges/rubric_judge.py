@@ -2,8 +2,8 @@
 
 ``RubricJudge.judge`` puts question, gold and answer into the rubric's messages, asks the model, and
 reads a grade, a rating or the scores of a rating's parts. A reply that cannot be read is asked for
-again, three times in all. The verdict on an answer without content needs no call
-(``verdict_without_call``).
+again: once at temperature 0, as a third reply would be the same, and twice otherwise. The verdict
+on an answer without content needs no call (``verdict_without_call``).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,11 @@ from qagate.evaluators.replies.labels import blank, content_free
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
 
-ATTEMPTS = 3
-"""How often a judge is asked at most for a readable reply."""
+ATTEMPTS = 2
+"""How often a judge is asked at most for a readable reply at temperature 0."""
+
+ATTEMPTS_AT_RANDOM = 3
+"""The same of a model whose replies differ from one another."""
 
 NO_EXPERT_ANSWER = "(none was given: judge by the context and by the law alone)"
 """Sent to a rater in place of a missing expert answer."""
@@ -34,9 +37,13 @@ async def ask_until_read(
     ask: core.Ask,
     read: Callable[[core.Reply], T | readers.Invalid],
 ) -> tuple[T, core.Reply]:
-    """Return the first readable reply of three. Raises JudgeError, which names the faults."""
+    """Return what the first readable reply says, and that reply.
+
+    Raises JudgeError, which names the faults, after ATTEMPTS unreadable replies, or
+    ATTEMPTS_AT_RANDOM.
+    """
     problems: list[str] = []
-    for attempt in range(ATTEMPTS):
+    for attempt in range(attempts_of(model, request)):
         reply = await ask(model, replace(request, attempt=attempt))
         result = read(reply)
         if not isinstance(result, readers.Invalid):
@@ -45,6 +52,13 @@ async def ask_until_read(
     raise core.JudgeError(
         f"{model.spec}: {len(problems)} replies without a verdict: {'; '.join(problems)}"
     )
+
+
+def attempts_of(model: core.Model, request: core.Request) -> int:
+    """Return how often a model is asked at most for a readable reply to a request."""
+    if model.limits.is_random or request.parameters.get("temperature") != 0:
+        return ATTEMPTS_AT_RANDOM
+    return ATTEMPTS
 
 
 def judge_messages(
@@ -153,7 +167,7 @@ class RubricJudge:
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the grade, one of the rubric's labels, or the rating.
 
-        Raises JudgeError after three unreadable replies.
+        Raises JudgeError after two or three unreadable replies, see ``ask_until_read``.
         """
         rubric = self.rubric
         verdict = verdict_without_call(case, answer, rubric.style, rubric.labels)

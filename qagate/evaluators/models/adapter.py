@@ -5,14 +5,17 @@ body of a request, and one that reads the body of a reply. Neither sends anythin
 ``api.py`` sends, for all providers alike.
 
 Nothing in a reply is trusted. ``parse_body`` returns a JsonObject, and each access to a
-field says which type it must have. A field of another type makes the reply unreadable:
-a TransientError of kind ``bad_body``, so that the call is tried again.
+field says which type it must have. Where the answer itself is of another type, the reply is
+unreadable: a TransientError of kind ``bad_body``, so that the call is tried again. What
+stands beside the answer (token counts, the model's name, the finish) costs no reply: it is
+unknown where it cannot be read.
 
 A provider that takes calls in batches also subclasses BatchApi. ``openai.py`` and
 ``anthropic.py`` are the examples.
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,10 +33,7 @@ MAX_NUMBER = 10**9
 """Counts and amounts of one reply stay below it: a larger one is a server's mistake, and
 would spoil every sum."""
 BATCHES_A_PAGE = 100
-INCOMPLETE = "incomplete"
-"""The finish of a reply that its API calls incomplete. Such a reply is no answer."""
-MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})
-"""How a reply may have finished that holds neither text nor a tool call."""
+_DIGITS = re.compile(r"[0-9]{1,9}")
 
 
 def refuse_body(problem: str) -> NoReturn:
@@ -66,11 +66,29 @@ class JsonObject(dict[str, object]):
             return None
         return self.text(key)
 
+    def text_if_any(self, key: str) -> str:
+        """Return a field if it is text; empty for any other value. Raises nothing."""
+        value = self.get(key)
+        return value if isinstance(value, str) else ""
+
     def details(self, key: str) -> "JsonObject":
-        """Return a field that must be an object; empty if it is missing."""
-        if self.get(key) is None:
-            return JsonObject()
-        return self.mapping(key)
+        """Return a field if it is an object; empty for any other value. Raises nothing."""
+        value = self.get(key)
+        return value if isinstance(value, JsonObject) else JsonObject()
+
+    def tokens(self, key: str) -> int:
+        """Return a number of tokens, also from ``9.0`` or ``"9"``; 0 where it is unknown.
+
+        Raises nothing: a reply is not thrown away for a count beside it.
+        """
+        number = self.get(key)
+        if isinstance(number, str) and _DIGITS.fullmatch(number):
+            number = int(number)
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)
+        if type(number) is not int or not 0 <= number < MAX_NUMBER:
+            return 0
+        return number
 
     def count(self, key: str) -> int:
         """Return a number of tokens, an integer below a billion; 0 if it is missing."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from qagate.evaluators.core import CallError, Reply, Request, ToolCall, TransientError
+from qagate.evaluators.finishes import CUT, finish_of
 from qagate.evaluators.models import adapter
 from qagate.evaluators.text import Key, sendable
 
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 SDK = "anthropic:AsyncAnthropic"
-FINISHES: Mapping[str, str] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 CACHE_WRITTEN = "cache_creation_input_tokens"
 CACHE_READ = "cache_read_input_tokens"
 DEFAULTS = {"max_tokens": 4096}
@@ -74,8 +67,7 @@ def write(
 def read(content: adapter.JsonObject) -> Reply:
     """Return the reply in a message. Raises TransientError for another form of body."""
     blocks = content.mappings("content")
-    reason = content.text("stop_reason")
-    finish = FINISHES.get(reason, reason)
+    finish = finish_of(content.get("stop_reason"))
     texts = []
     calls = []
     for block in blocks:
@@ -83,18 +75,18 @@ def read(content: adapter.JsonObject) -> Reply:
             texts.append(block.text("text"))
         elif block.get("type") == "tool_use":
             calls.append(_call_of(block))
-    if not texts and not calls and finish not in adapter.MAY_BE_EMPTY:
+    if not texts and not calls and finish not in CUT:
         adapter.refuse_body("the message holds neither text nor a tool call")
     usage = content.details("usage")
-    cache_written = usage.count(CACHE_WRITTEN)
-    cache_read = usage.count(CACHE_READ)
+    cache_written = usage.tokens(CACHE_WRITTEN)
+    cache_read = usage.tokens(CACHE_READ)
     return Reply(
         text="".join(texts),
         calls=tuple(calls),
         finish=finish,
-        model=content.text("model"),
-        input_tokens=usage.count("input_tokens") + cache_written + cache_read,
-        output_tokens=usage.count("output_tokens"),
+        model=content.text_if_any("model"),
+        input_tokens=usage.tokens("input_tokens") + cache_written + cache_read,
+        output_tokens=usage.tokens("output_tokens"),
         cache_read_tokens=cache_read,
         cache_write_tokens=cache_written,
     )

@@ -21,6 +21,12 @@ from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.models.versions import may_be_one_model
 from qagate.evaluators.text import Key, mask, one_line
 
+TIMEOUT_ADVICE = (
+    " ({seconds:g} s); if the reply has no end, give parameters: {{max_tokens: 1024}} in a "
+    "models file, or a longer deadline: for a slow server"
+)
+"""What a person can do about a call that timed out."""
+
 
 class ApiModel:
     """The calls to one model through its provider's adapter. It never shows its key."""
@@ -81,6 +87,8 @@ class ApiModel:
         in one line and holds nothing that looks like a key.
         """
         text = f"{self._spec.text}: {error}"
+        if error.kind == "timeout":
+            text += TIMEOUT_ADVICE.format(seconds=self._spec.deadline)
         advice = no_key_sent(self._spec, self._key)
         if advice:
             text = text.replace(failures.ADVICE["auth"], advice)
@@ -118,8 +126,11 @@ def _without_key(reply: Reply, key: Key) -> Reply:
 def _check_model(name: str, wanted: str, answers_as: tuple[str, ...]) -> None:
     """Raise TransientError if another model answered than the one that was asked.
 
-    ``answers_as`` are further names that the user allows; ``*`` allows any.
+    ``answers_as`` are further names that the user allows; ``*`` allows any. A reply without
+    a name says nothing about who gave it.
     """
+    if not name:
+        return
     for allowed in (wanted, *answers_as):
         if allowed == "*" or may_be_one_model(name, allowed):
             return

@@ -18,6 +18,14 @@ from qagate.evaluators.core import (
     ToolCall,
     TransientError,
 )
+from qagate.evaluators.finishes import (
+    CUT,
+    FILTERED,
+    INCOMPLETE,
+    STOP,
+    TOOL_CALLS,
+    finish_of,
+)
 from qagate.evaluators.models import adapter
 from qagate.evaluators.text import Key, sendable
 
@@ -28,9 +36,6 @@ if TYPE_CHECKING:
 SDK = "openai:AsyncOpenAI"
 CHAT = "chat/completions"
 RESPONSES = "responses"
-FINISHES: Mapping[str, str] = {"function_call": "tool_calls", "eos_token": "stop"}
-"""Finish reasons of older or compatible servers, and OpenAI's words for them."""
-FILTERED = "content_filter"
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 """Finish reasons by which gateways say that the model failed in mid-reply."""
 
@@ -66,25 +71,25 @@ def read_chat(content: adapter.JsonObject) -> Reply:
         adapter.refuse_body("choices is an empty list")
     choice = choices[0]
     message = choice.mapping("message")
-    # Gemini adds the reason: "content_filter: SAFETY".
-    finish = choice.text("finish_reason").partition(":")[0]
+    finish = finish_of(choice.get("finish_reason"))
     if choice.get("error") or finish in BROKEN_OFF:
         adapter.refuse_body(f"the provider broke the reply off ({finish[:40]!r})")
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
     calls = _chat_calls(message)
     is_empty = text is None and refusal is None and not calls
-    if is_empty and finish not in adapter.MAY_BE_EMPTY:
+    if is_empty and finish not in CUT:
         adapter.refuse_body("the message holds neither content nor a tool call")
     usage = content.details("usage")
+    cached = usage.details("prompt_tokens_details")
     return Reply(
         text=text or refusal or "",
         calls=calls,
-        finish=FINISHES.get(finish, finish),
-        model=content.text("model"),
-        input_tokens=usage.count("prompt_tokens"),
-        output_tokens=usage.count("completion_tokens"),
-        cache_read_tokens=usage.details("prompt_tokens_details").count("cached_tokens"),
+        finish=finish,
+        model=content.text_if_any("model"),
+        input_tokens=usage.tokens("prompt_tokens"),
+        output_tokens=usage.tokens("completion_tokens"),
+        cache_read_tokens=cached.tokens("cached_tokens"),
     )
 
 
@@ -147,18 +152,19 @@ def read_response(content: adapter.JsonObject) -> Reply:
                 refusals.append(part.text("refusal"))
     finish = _response_finish(content, items, has_calls=bool(calls))
     is_empty = not texts and not refusals and not calls
-    if is_empty and finish not in adapter.MAY_BE_EMPTY:
+    if is_empty and finish not in CUT:
         adapter.refuse_body("the output holds neither text nor a function call")
     usage = content.details("usage")
+    cached = usage.details("input_tokens_details")
     return Reply(
         text="".join(texts) or "".join(refusals),
         calls=tuple(calls),
         finish=finish,
-        model=content.text("model"),
-        input_tokens=usage.count("input_tokens"),
+        model=content.text_if_any("model"),
+        input_tokens=usage.tokens("input_tokens"),
         # With thoughts, which are paid for too.
-        output_tokens=usage.count("output_tokens"),
-        cache_read_tokens=usage.details("input_tokens_details").count("cached_tokens"),
+        output_tokens=usage.tokens("output_tokens"),
+        cache_read_tokens=cached.tokens("cached_tokens"),
     )
 
 
@@ -171,14 +177,14 @@ def _response_finish(
     a response that neither completed nor was cut.
     """
     status = content.text("status")
-    if status not in ("completed", adapter.INCOMPLETE):
+    if status not in ("completed", INCOMPLETE):
         adapter.refuse_body(f"status is {status[:40]!r}, not completed")
     # A response may be called completed although one of its parts was cut.
-    parts_are_whole = all(item.get("status") != adapter.INCOMPLETE for item in items)
+    parts_are_whole = all(item.get("status") != INCOMPLETE for item in items)
     if status == "completed" and parts_are_whole:
-        return "tool_calls" if has_calls else "stop"
-    reason = content.details("incomplete_details").text_or_none("reason")
-    return FILTERED if reason == FILTERED else adapter.INCOMPLETE
+        return TOOL_CALLS if has_calls else STOP
+    reason = content.details("incomplete_details").get("reason")
+    return FILTERED if reason == FILTERED else INCOMPLETE
 
 
 BATCH_IS_OVER = frozenset({"completed", "expired", "cancelled", "failed"})

@@ -189,6 +189,7 @@ class Spec:
             rpm=self.rpm,
             tpm=self.tpm,
             max_tokens=max_tokens if isinstance(max_tokens, int) else None,
+            is_random=self.merged({"temperature": 0}).get("temperature") != 0,
             takes_case=self.takes_case,
         )
 

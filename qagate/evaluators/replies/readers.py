@@ -13,22 +13,11 @@ from functools import partial
 from typing import TypeVar
 
 from qagate.evaluators.core import GRADES, NO, YES, Reply
+from qagate.evaluators.finishes import CUT
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.labels import Lexicon, folded, lexicon
 from qagate.evaluators.text import without_invisible
 
-COMPLETE = frozenset(
-    (
-        "stop",
-        "tool_calls",
-        "tool_use",
-        "function_call",
-        "end_turn",
-        "stop_sequence",
-        "eos",
-    )
-)
-"""The finish words of a reply that nobody cut; any other word leaves doubt."""
 _THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
 _THOUGHT_TAG = re.compile(rf"(</?(?:{_THOUGHTS})>)", re.IGNORECASE)
 _WIDE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]+")
@@ -49,10 +38,13 @@ class Invalid:
 
 
 def unfinished(finish: str) -> Invalid | None:
-    """Return why a reply may be cut or filtered; None for a complete one."""
-    return (
-        None if finish in COMPLETE else Invalid(f"the reply ended with {finish[:40]!r}")
-    )
+    """Return why a reply is cut or filtered; None for one that may be whole.
+
+    A word that nobody knows says nothing about the reply.
+    """
+    if finish not in CUT:
+        return None
+    return Invalid(f"the reply ended with {finish!r}")
 
 
 def spoken(text: str) -> str | None:

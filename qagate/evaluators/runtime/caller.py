@@ -50,7 +50,12 @@ from qagate.evaluators.ledger.runs import RunProcess
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
-from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS, NEVER, RATE_LIMIT
+from qagate.evaluators.runtime.server import (
+    LONGEST_WAIT_SECONDS,
+    NEVER,
+    RATE_LIMIT,
+    TIMEOUT,
+)
 
 T = TypeVar("T")
 
@@ -71,9 +76,15 @@ refusals another call has its turn: the fault may lie in the call, not in the se
 MAY_BE_BILLED = frozenset({"bad_body", "timeout"})
 """Kinds of failures for which the provider may want money all the same."""
 
-TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
+TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, TIMEOUT: 2, RATE_LIMIT: 20}
 """How often a request is sent that fails in these ways. A rate limit has many tries, as the
-server and not the call decides when it may succeed."""
+server and not the call decides when it may succeed. A reply without an end is not waited for
+five times."""
+
+SHORT_CALL = "short call"
+"""What a call is named that only shows whether a server answers; also its slice."""
+SHORT_CALL_TOKENS = 16
+"""The longest reply to it; some APIs allow no shorter one."""
 
 LOOK_SECONDS = 5.0
 """Between looks at whether another run has begun batches on this ledger."""
@@ -140,6 +151,8 @@ class ItemClock:
     """The time of one item: it begins with its first call and ends at ``until``."""
 
     until: float = NEVER
+    slice_name: str = ""
+    """The slice of the item; empty for a call that is of none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,6 +163,8 @@ class _Call:
     model: Model
     request: Request
     item: ItemClock
+    started: float = 0.0
+    """When its latest try began."""
     failed_at: float | None = None
     """When it failed for the first time."""
     refusals: int = 0
@@ -191,9 +206,12 @@ class Sender:
     :stops: Why calls are no longer made, a line by kind.
 
     :end: When the run's time is used up, by the loop's clock.
+
+    :note_timeout: Told of each time-out, by its slice, before the call is tried again.
     """
 
     def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
+        self.note_timeout: Callable[[str], None] = lambda slice_name: None
         self.requests = 0
         self.retried: Counter[str] = Counter()
         self.stops: dict[str, str] = {}
@@ -242,14 +260,19 @@ class Sender:
         if self.budget is not None:
             self.budget.settle(reserved, spec, reply)
 
-    async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
-        """Return the reply, after several tries if need be; StoppedError if it was never sent."""
-        call = _Call(
-            queue=self.admission.open_queue(model),
-            model=model,
-            request=request,
-            item=item,
-        )
+    async def send(
+        self,
+        model: Model,
+        request: Request,
+        item: ItemClock,
+        check_server: Callable[[], Awaitable[None]] | None = None,
+    ) -> Reply:
+        """Return the reply, after several tries if need be; StoppedError if it was never sent.
+
+        ``check_server`` makes a short call, to see after a time-out whether anything is
+        answered.
+        """
+        call = self._new_call(model, request, item)
         while True:
             try:
                 return await self._try(call)
@@ -267,16 +290,35 @@ class Sender:
             if call.failed_at is None:
                 call.failed_at = now
             self.retried[failure.kind] += 1
+            if failure.kind == TIMEOUT:
+                self.note_timeout(item.slice_name)
+                server = call.queue.server
+                if check_server is not None and server.begin_check(call.started):
+                    await check_server()
+                    now = asyncio.get_running_loop().time()
             time_left = min(item.until, self.end) - now
             pause = min(self._pause_after(failure, call), time_left)
             await asyncio.sleep(max(0.0, pause))
 
+    async def send_once(self, model: Model, request: Request, item: ItemClock) -> Reply:
+        """Return the reply to a single try. Raises CallError if there is none."""
+        return await self._try(self._new_call(model, request, item))
+
+    def _new_call(self, model: Model, request: Request, item: ItemClock) -> _Call:
+        return _Call(
+            queue=self.admission.open_queue(model),
+            model=model,
+            request=request,
+            item=item,
+        )
+
     def _pause_after(self, failure: TransientError, call: _Call) -> float:
         """Return the seconds before a call is tried again.
 
-        Zero where the server is to blame: Admission then holds back every call to it.
+        Zero where Admission holds back every call to the server.
         """
-        if call.server_is_to_blame or failure.kind == RATE_LIMIT:
+        is_held_back = call.server_is_to_blame and failure.kind != TIMEOUT
+        if is_held_back or failure.kind == RATE_LIMIT:
             return 0.0
         draw = self._settings.random()
         return self._settings.retry.pause(call.tries, failure, draw)
@@ -324,6 +366,7 @@ class Sender:
     async def _complete(self, call: _Call, started: float) -> Reply:
         """Make a call that was let in, and count it as ended, however it ends."""
         self.requests += 1
+        call.started = started
         failure: BaseException | None = None
         try:
             async with self._deadline(call, started):
@@ -340,7 +383,7 @@ class Sender:
                 self.stops.setdefault(failure.kind, str(failure))
                 self.halt(StoppedError(failure.kind, str(failure)))
             call.server_is_to_blame = self.admission.leave(
-                call.queue, started, failure, call.failed_at
+                call.queue, started, failure, call.failed_at, call.item.slice_name
             )
 
     def _deadline(
@@ -458,6 +501,14 @@ class Meter:
         )
         self.models[model.spec] = reply.model or model.spec
 
+    def add_cost(self, model: Model, reply: Reply) -> None:
+        """Count what a short call cost, as part of what the item took."""
+        cost = self.price(model.spec, reply)
+        known_cost = 0.0 if cost is None else cost
+        self.usage += core.Usage(
+            cost=cost, known=known_cost, requests=1, spent=known_cost
+        )
+
 
 def _older(origin: ReplyOrigin, kept: KeptReply) -> ReplyOrigin:
     """Return where the older of two replies comes from."""
@@ -520,6 +571,8 @@ class Caller:
     :_look_at: When to look for a route next, by the loop's clock.
 
     :_under_way: The calls that are being made, by ledger key.
+
+    :_short_calls: How many calls were made only to see whether a server answers.
     """
 
     def __init__(
@@ -541,6 +594,7 @@ class Caller:
         self._find_route = None if settings.replay else find_route
         self._look_at = -NEVER
         self._under_way: dict[str, asyncio.Task[tuple[KeptReply, int]]] = {}
+        self._short_calls = 0
 
     @property
     def is_replay(self) -> bool:
@@ -708,8 +762,35 @@ class Caller:
             kept = await self.sender.before_the_end(claiming)
             if kept is not None:  # another run asked it meanwhile
                 return kept, 0
-            reply = await self.sender.send(call.model, call.request, meter.clock)
+            check_server = None
+            if meter.clock.slice_name and not call.model.limits.takes_case:
+                check_server = partial(self._check_server, meter, call.model)
+            reply = await self.sender.send(
+                call.model, call.request, meter.clock, check_server
+            )
             return await self.ledger.put(row(reply=reply)), 1
+
+    async def _check_server(self, meter: Meter, model: Model) -> None:
+        """Make a short call, so that its server shows whether it answers; keep the reply.
+
+        What comes of it is seen where all calls end, see ``ServerState``.
+        """
+        self._short_calls += 1
+        request = Request(
+            messages=(core.Message(role="user", content="Say OK."),),
+            parameters={"max_tokens": SHORT_CALL_TOKENS},
+            version=f"{SHORT_CALL} of {self.run.id}",
+            repeat=self._short_calls,
+        )
+        call = self._call(model, request, ANY, is_answer=True)
+        clock = ItemClock(slice_name=SHORT_CALL)
+        try:
+            reply = await self.sender.send_once(model, request, clock)
+        except CallError:
+            return
+        paid = PaidReply(key=call.key, spec=model.spec, run=self.run.id, reply=reply)
+        await self.ledger.put(paid)
+        meter.add_cost(model, reply)
 
     async def _look_for_route(self) -> None:
         """Look whether another run has begun batches on this ledger, every few seconds."""

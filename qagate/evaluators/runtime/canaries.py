@@ -28,6 +28,7 @@ from dataclasses import asdict, dataclass
 from typing import Self
 
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import CallError, JudgeError, Model, Reply, Request
 from qagate.evaluators.judges.drift import (
     CanaryResult,
@@ -420,7 +421,7 @@ def graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
             if reading is not None and reading.answer is not None:
                 yield GradedAnswer(
                     case=reading.case,
-                    answer=reading.answer,
+                    answer=reading.answer.text,
                     judge=reading.judge,
                     calls_right=task.calls_right,
                     rank=rank,
@@ -428,7 +429,7 @@ def graded_answers(tasks: Iterable[Task]) -> Iterator[GradedAnswer]:
         if task.is_labelled and task.case.recorded is not None:
             yield GradedAnswer(
                 case=task.case,
-                answer=task.case.recorded,
+                answer=read_text(task.case.recorded).text,
                 judge=task.judge,
                 calls_right=task.calls_right,
                 rank=len(EARLIER_ROLES),

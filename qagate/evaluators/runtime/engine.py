@@ -23,7 +23,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.output import UnwrittenError
-from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
 from qagate.evaluators.runtime.limits import BAD_REQUEST
@@ -40,6 +40,12 @@ from qagate.evaluators.runtime.outcomes import (
     Status,
 )
 from qagate.evaluators.runtime.schedule import Schedule
+from qagate.evaluators.runtime.slice_stops import (
+    SliceStop,
+    SliceStops,
+    slice_name_of,
+    unasked_outcome,
+)
 from qagate.evaluators.runtime.task import Task
 from qagate.evaluators.user_code import NOTE_WORK, in_thread
 
@@ -120,6 +126,7 @@ class Engine:
         self._tasks = tasks
         self._caller = caller
         self._sender = caller.sender
+        self._slice_stops = SliceStops()
         self._canaries = Canaries(tasks, caller, 2 * concurrency)
         self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._writer = writer
@@ -184,6 +191,8 @@ class Engine:
         """Do ``load``, work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
         self._turned_at = self._loop.time()
+        if self.stopping is None:  # which fixes the order of items
+            self._sender.note_timeout = partial(self._try_others_first, schedule)
         posting = asyncio.create_task(self._keep_posting(schedule))
         watching: asyncio.Task[None] | None = None
         is_over = threading.Event()
@@ -242,8 +251,7 @@ class Engine:
                     continue
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
-            meter = Meter(price=self._caller.price)
-            outcome = await self._answer_and_judge(self._tasks[key], meter)
+            outcome = await self._outcome(key)
             self._add(outcome)
             # With early stopping, an item from elsewhere in the plan would not be due yet.
             was_refused = outcome.kind in BAD_REQUEST and self.stopping is None
@@ -254,6 +262,36 @@ class Engine:
                 schedule.close()
             # Items that need no call never wait: let the others have their turn.
             await asyncio.sleep(0)
+
+    async def _outcome(self, key: str) -> Outcome:
+        """Return how an item ended; nothing is sent if nobody can read its judge."""
+        task = self._tasks[key]
+        slice_name = slice_name_of(task.case)
+        stop = self._slice_stops.stopped.get(slice_name)
+        if stop is not None:
+            kept_outcome = await self._kept_outcome(key)
+            return kept_outcome or unasked_outcome(key, stop)
+        clock = ItemClock(slice_name=slice_name)
+        meter = Meter(price=self._caller.price, clock=clock)
+        outcome = await self._answer_and_judge(task, meter)
+        if self._slice_stops.note(task.case, outcome):
+            self._note_stop(self._slice_stops.stopped[slice_name])
+        return outcome
+
+    def _note_stop(self, stop: SliceStop) -> None:
+        """Say why a slice is stopped, and end all calls if no judge can be read."""
+        self._sender.stops.setdefault(stop.kind, stop.reason)
+        if self._slice_stops.ends_run:
+            self._caller.halt(StoppedError(stop.kind, stop.reason))
+
+    def _try_others_first(self, schedule: Schedule, slice_name: str) -> None:
+        """Have the items of a slice wait for those of others: its replies may have no end."""
+        keys = [
+            key
+            for key, task in self._tasks.items()
+            if slice_name_of(task.case) == slice_name
+        ]
+        schedule.defer(keys)
 
     async def _wait_until_due(self, key: str, stopping: Stopping) -> None:
         """Return once an item may be asked, or need not be asked any more."""
@@ -290,11 +328,17 @@ class Engine:
         So a run counts all that was paid for, even if a repeated run is decided with fewer
         items in hand.
         """
+        kept_outcome = await self._kept_outcome(key)
+        self._add(kept_outcome or stopped_outcome(key))
+        return kept_outcome is not None
+
+    async def _kept_outcome(self, key: str) -> Outcome | None:
+        """Return how an item ends by kept replies alone; None if one is missing."""
         meter = Meter(price=self._caller.price, kept_only=True)
         outcome = await self._answer_and_judge(self._tasks[key], meter)
-        is_kept = bool(outcome.calls) and not meter.missed
-        self._add(outcome if is_kept else stopped_outcome(key))
-        return is_kept
+        if not outcome.calls or meter.missed:
+            return None
+        return outcome
 
     async def _answer_and_judge(self, task: Task, meter: Meter) -> Outcome:
         """Return how an item ended. Sets ``failure`` where the ledger keeps nothing more."""

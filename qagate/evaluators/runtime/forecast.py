@@ -149,9 +149,10 @@ async def calls_ahead(task: Task, kept: KeptReplies) -> list[Call]:
     noted = _Noted(kept)
     judges = [task.judge]
     try:
-        answer = await task.answerer.answer(
+        read = await task.answerer.answer(
             task.case, task.repeat, noted.asking_model(task.age)
         )
+        answer = read.text
     except core.CallError as error:
         if error.kind != _NOT_KEPT:
             return noted.calls
@@ -179,9 +180,11 @@ async def reading_calls(task: Task, kept: KeptReplies) -> dict[str, list[Call]]:
         noted = _Noted(kept)
         with suppress(core.CallError, core.JudgeError):
             asking = noted.asking_judge(reading.case)
-            await reading.judge.judge(reading.case, reading.answer, asking)
+            await reading.judge.judge(reading.case, reading.answer.text, asking)
         for runner in reading.metric_runners:
-            noted.calls += await _measured(runner, reading.case, reading.answer, kept)
+            noted.calls += await _measured(
+                runner, reading.case, reading.answer.text, kept
+            )
         by_name[name] = [
             call for call in noted.calls if _identity_of(call) not in known
         ]
@@ -266,7 +269,7 @@ async def known_outcome(task: Task, kept: KeptReplies) -> core.Outcome:
             task.case, task.repeat, noted.asking_model(task.age)
         )
         verdict = await task.judge.judge(
-            task.case, answer, noted.asking_judge(task.case)
+            task.case, answer.text, noted.asking_judge(task.case)
         )
     except (core.CallError, core.JudgeError) as error:
         return core.Outcome(
@@ -275,7 +278,10 @@ async def known_outcome(task: Task, kept: KeptReplies) -> core.Outcome:
     return core.Outcome(
         key=task.key,
         state="passed" if task.passes(task.case, verdict) else "failed",
-        answer=answer,
+        answer=answer.text,
+        answer_state=answer.state,
+        finish=answer.finish,
+        reply=answer.reply,
         verdict=verdict,
         model=task.answerer.spec,
         judge=task.judge.spec,

@@ -11,17 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from qagate.evaluators import core
-from qagate.evaluators.core import CallError, Outcome, StoppedError, Verdict
+from qagate.evaluators.core import (
+    CallError,
+    Outcome,
+    ReadAnswer,
+    StoppedError,
+    Verdict,
+)
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.runtime.answer_ages import AnswerAge, AnswerAges
-from qagate.evaluators.runtime.caller import Caller, Meter
+from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.task import (
     Measurements,
     ReadingTask,
     Task,
     measure_all,
 )
-from qagate.evaluators.text import travelling
 
 T = TypeVar("T")
 
@@ -96,7 +101,7 @@ class ItemWorker:
         by_name = dict(zip(task.readings, readings, strict=True))
         return _with_readings(outcome, by_name)
 
-    async def _answer(self, task: Task, meter: Meter) -> str | NoGrade:
+    async def _answer(self, task: Task, meter: Meter) -> ReadAnswer | NoGrade:
         """Return the item's answer, or why there is none."""
         ask = self._ask_model(meter, task.age)
         try:
@@ -104,10 +109,10 @@ class ItemWorker:
         except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
             return self._note_failure(error)
         meter.end_answer()
-        return travelling(answer)
+        return answer
 
     async def _judge_own(
-        self, task: Task, answer: str | NoGrade, meter: Meter
+        self, task: Task, answer: ReadAnswer | NoGrade, meter: Meter
     ) -> Outcome:
         """Return the outcome of the item itself, without its readings."""
         if isinstance(answer, NoGrade):
@@ -127,11 +132,19 @@ class ItemWorker:
         )
 
     async def _read(
-        self, task: Task, reading: ReadingTask, new: str | NoGrade, items_meter: Meter
+        self,
+        task: Task,
+        reading: ReadingTask,
+        new: ReadAnswer | NoGrade,
+        items_meter: Meter,
     ) -> Outcome:
         """Return how a further answer is judged. ``new`` is the item's own answer."""
         answer = _answer_to_read(reading, new)
-        meter = Meter(price=self._caller.price, kept_only=items_meter.kept_only)
+        meter = Meter(
+            price=self._caller.price,
+            clock=ItemClock(slice_name=items_meter.clock.slice_name),
+            kept_only=items_meter.kept_only,
+        )
         meter.end_answer()
         if isinstance(answer, NoGrade):
             outcome = _outcome(task.key, None, Grading(failure=answer))
@@ -149,18 +162,18 @@ class ItemWorker:
         )
 
     async def _grade(
-        self, work: Task | ReadingTask, answer: str, meter: Meter
+        self, work: Task | ReadingTask, answer: ReadAnswer, meter: Meter
     ) -> Grading:
         """Return the verdict on an answer and its metrics; an answer without one has no metrics."""
         ask = self._asking(meter, work.case)
         with self._caller.route.item(meter):
             try:
-                judging = work.judge.judge(work.case, answer, ask)
+                judging = work.judge.judge(work.case, answer.text, ask)
                 verdict = await self._before_the_end(judging)
                 passed = work.passes(work.case, verdict)
             except Exception as error:  # noqa: BLE001  # as in _answer
                 return Grading(failure=self._note_failure(error))
-            measurements = await self._measure(work, answer, ask)
+            measurements = await self._measure(work, answer.text, ask)
         return Grading(verdict=verdict, passed=passed, measurements=measurements)
 
     def _asking(self, meter: Meter, case: core.Case) -> core.Ask:
@@ -207,39 +220,54 @@ class ItemWorker:
         return NoGrade(state="error", kind="internal", message=message)
 
 
-def _answer_to_read(reading: ReadingTask, new: str | NoGrade) -> str | NoGrade:
+def _answer_to_read(
+    reading: ReadingTask, new: ReadAnswer | NoGrade
+) -> ReadAnswer | NoGrade:
     """Return the answer that a reading is about, or why there is none."""
     if reading.reads_new_answer:
         return new
     if reading.answer is None:
         message = "the earlier run has no answer to this item"
         return NoGrade(state="missing", kind=NO_EARLIER_ANSWER, message=message)
-    return travelling(reading.answer)
+    return reading.answer
 
 
-def _outcome(key: str, answer: str | None, grading: Grading) -> Outcome:
+def _outcome(key: str, answer: ReadAnswer | None, grading: Grading) -> Outcome:
     """Return the outcome of an answer that was judged, or that has a failure in place of that."""
-    scores: dict[str, float | None] = {}
     failure = grading.failure
     if failure is not None:
-        return Outcome(
+        outcome = Outcome(
             key=key,
             state=failure.state,
-            answer=answer,
             verdict=Verdict(votes=failure.votes) if failure.votes else None,
             kind=failure.kind,
             message=failure.message,
         )
+        return _with_answer(outcome, answer)
+    scores: dict[str, float | None] = {}
     if grading.verdict is not None:
         scores.update(grading.verdict.scores)
     scores.update(grading.measurements.values)
-    return Outcome(
+    outcome = Outcome(
         key=key,
         state="passed" if grading.passed else "failed",
-        answer=answer,
         verdict=grading.verdict,
         measures=scores,
         unmeasured=grading.measurements.errors,
+    )
+    return _with_answer(outcome, answer)
+
+
+def _with_answer(outcome: Outcome, answer: ReadAnswer | None) -> Outcome:
+    """Return an outcome with the answer that it is about."""
+    if answer is None:
+        return outcome
+    return replace(
+        outcome,
+        answer=answer.text,
+        answer_state=answer.state,
+        finish=answer.finish,
+        reply=answer.reply,
     )
 
 

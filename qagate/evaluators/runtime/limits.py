@@ -43,7 +43,7 @@ BAD_REQUEST = frozenset({"bad_request", "target_failed"})
 REFUSED_ALIKE = 7
 """So many first calls refused in the same words show that no call would succeed."""
 
-FEWEST_ALIKE = 3
+FEWEST_ALIKE = 2
 """A run that has fewer calls than that is told the same after so many."""
 
 STRAYS = 3
@@ -296,13 +296,16 @@ class Admission:
         started: float,
         error: BaseException | None,
         failed_at: float | None,
+        slice_name: str = "",
     ) -> bool:
         """Count a call as ended; see ``ServerState.note_end`` for the arguments and the result."""
         queue.note_end(error)
         queue.in_flight -= 1
         self.in_flight -= 1
         now = asyncio.get_running_loop().time()
-        server_is_to_blame = queue.server.note_end(error, started, now, failed_at)
+        server_is_to_blame = queue.server.note_end(
+            error, started, now, failed_at, slice_name
+        )
         self._let_calls_in()
         return server_is_to_blame
 

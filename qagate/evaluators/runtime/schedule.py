@@ -6,7 +6,7 @@ that a run that ends early, or cannot be made at all, has not paid for all of it
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 UNLIMITED = float("inf")
 
@@ -43,6 +43,8 @@ class Schedule:
 
     :_wanted: Keys that a test waits for, likewise.
 
+    :_deferred: Keys that go after all others, unless a test waits for them.
+
     :_untaken: The keys that may still be handed out.
 
     :_taken: How many were handed out.
@@ -66,6 +68,7 @@ class Schedule:
     ) -> None:
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
+        self._deferred: set[str] = set()
         self._untaken = set(keys)
         self._taken = 0
         self._ended = 0
@@ -90,7 +93,7 @@ class Schedule:
         self._head_start = UNLIMITED
         self._selected = tuple(keys)
         self._untested = untested
-        self._ahead = deque(keys)
+        self._ahead = deque(self._in_turn(keys))
         self._untaken.intersection_update(keys)
         self._wake_takers()
 
@@ -100,6 +103,21 @@ class Schedule:
         self._untaken.difference_update(discarded)
         self._wake_takers()
         return discarded
+
+    def defer(self, keys: Collection[str]) -> None:
+        """Hand these items out after all others, and one more item in place of one of them.
+
+        The one under way may take its time, so it must not be all that the trial waits for.
+        """
+        self._deferred.update(keys)
+        self._ahead = deque(self._in_turn(self._ahead))
+        if self._trial_limit != UNLIMITED:
+            self._trial_limit += 1
+        self._wake_takers()
+
+    def _in_turn(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys in their order, the deferred ones behind."""
+        return sorted(keys, key=self._deferred.__contains__)
 
     def move_to_front(self, key: str) -> None:
         """Hand an item out first, also beyond the window: a test is waiting for it."""

@@ -119,8 +119,13 @@ START_SHARE = 0.25
 WINDOW_STEPS = 16
 """In so many round trips without a congestion, the window grows by the maximum."""
 
+SLICES_OF_SILENCE = 2
+"""Calls of so many slices must have timed out, without an answer in between, before a server
+counts as silent. A model may talk without end in one language and answer the next at once."""
+
 # The kinds of failures, as ``TransientError.kind`` names them.
 
+TIMEOUT = "timeout"
 RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
@@ -128,7 +133,7 @@ UNREACHABLE = "unreachable"
 OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})
 """If all calls end so, the server is down."""
 
-WITHOUT_REPLY = frozenset({"timeout", "connection"})
+WITHOUT_REPLY = frozenset({TIMEOUT, "connection"})
 """Calls that end so do not show that the server was reached."""
 
 FAILURE_WORDS: Mapping[str, str] = {
@@ -136,7 +141,7 @@ FAILURE_WORDS: Mapping[str, str] = {
     UNREACHABLE: "unreachable",
     "server": "failing (HTTP 5xx)",
     "connection": "dropping connections",
-    "timeout": "silent",
+    TIMEOUT: "silent",
     RATE_LIMIT: "refusing calls (HTTP 429)",
 }
 """What users read about a server whose calls all end with one of these kinds."""
@@ -395,6 +400,10 @@ class ServerState:
     once it has failed for ``give_up_after`` seconds. ``random`` draws numbers from 0 to 1
     that spread pauses.
 
+    A time-out belongs to its item, whose reply may have no end, until a call of another slice
+    times out as well. A short call to the model counts as a slice; whoever gets the time-out
+    makes it if ``begin_check`` says so.
+
     Attributes::
 
     :in_flight: Calls that have started and not ended.
@@ -418,7 +427,12 @@ class ServerState:
     :_failing_since: When the first failure after the latest success came, and the latest kind
        (``_failing_kind``), one of FAILURE_WORDS.
 
-    :_answered_last: When the latest call that was answered started.
+    :_answered_last: When the latest call that was answered started, and when the latest
+       answer came (``_answered_at``).
+
+    :_silent_slices: The slices with calls that timed out since then.
+
+    :_is_checked: Whether a short call was made since then.
 
     :_was_reached: Whether any call ever reached the server.
 
@@ -449,6 +463,9 @@ class ServerState:
         self._failing_since: float | None = None
         self._failing_kind = ""
         self._answered_last = -NEVER
+        self._answered_at = -NEVER
+        self._silent_slices: set[str] = set()
+        self._is_checked = False
         self._was_reached = False
         self._given_up: FatalError | None = None
 
@@ -489,18 +506,39 @@ class ServerState:
             self._probe = now
         self._pace.take(now, self.in_flight)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether time-outs are the server's fault, and not those of single items.
+
+        A call without a slice, as commands make them, is enough to show that.
+        """
+        slices = self._silent_slices
+        return "" in slices or len(slices) >= SLICES_OF_SILENCE
+
+    def begin_check(self, started: float) -> bool:
+        """Return whether a short call is due after a time-out, and count it as made.
+
+        It is not where the server has answered anything since the call that timed out
+        ``started``.
+        """
+        if self._is_checked or self._answered_at >= started:
+            return False
+        self._is_checked = True
+        return True
+
     def note_end(
         self,
         error: BaseException | None,
         started: float,
         now: float,
         failed_at: float | None,
+        slice_name: str = "",
     ) -> bool:
         """Learn from a call that ended; return whether the server is to blame, not the call.
 
         ``error`` None is a success. ``failed_at`` is when the call failed for the first time,
         None if it had not. A call that fails while the server answers later ones is itself to
-        blame.
+        blame. ``slice_name`` is empty for a call that is of none.
         """
         kind = error.kind if isinstance(error, CallError) else ""
         is_call_to_blame = failed_at is not None and self._answered_last > failed_at
@@ -508,17 +546,21 @@ class ServerState:
         was_probe = started == self._probe
         if was_probe:
             self._probe = None
+        if kind == TIMEOUT and not is_call_to_blame:
+            self._silent_slices.add(slice_name)
         if isinstance(error, TransientError):
-            if not (is_call_to_blame and kind in OUTAGES):
+            if not (is_call_to_blame and (kind in OUTAGES or kind == TIMEOUT)):
                 self._note_failure(error, started, now, again=failed_at is not None)
         elif error is None or isinstance(error, CallError):
-            self._note_answer(started)
+            self._note_answer(started, now)
         if self._opened_at is not None and (was_probe or not was_open):
             self._probe_failed = was_open
             self._pause_before_probe(0.0, now, now - self._opened_at)
         self.in_flight -= 1
         if kind == RATE_LIMIT:
             return not is_call_to_blame
+        if kind == TIMEOUT:
+            return self.is_silent and not is_call_to_blame
         return kind in OUTAGES and self._opened_at is not None
 
     def describe(self, now: float) -> str:
@@ -534,9 +576,12 @@ class ServerState:
             return f"{self.name} at {self._pace.bucket.rate:.1f} calls/s"
         return ""
 
-    def _note_answer(self, started: float) -> None:
+    def _note_answer(self, started: float, now: float) -> None:
         """Learn from a call that was answered, by a reply or by an error that is the call's own."""
         self._was_reached = True
+        self._answered_at = now
+        self._silent_slices.clear()
+        self._is_checked = False
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
         was_refusing = self._refusals > 1
@@ -669,6 +714,8 @@ class ServerState:
         One that was never reached, or never answered, has less time: its address may be wrong.
         """
         if error.kind not in FAILURE_WORDS:
+            return
+        if error.kind == TIMEOUT and not self.is_silent:
             return
         patience = self._give_up_after
         was_reached = self._was_reached or error.kind != UNREACHABLE

@@ -95,8 +95,8 @@ class ReadingTask:
     """The case by which it is judged: today's, or with what an earlier run held it against."""
     judge: core.Judge
     passes: Passes
-    answer: str | None = None
-    """The answer of an earlier run; None where that run had none."""
+    answer: core.ReadAnswer | None = None
+    """The answer of an earlier run, as read today; None where that run had none."""
     reads_new_answer: bool = False
     """Whether it is this run's own answer that is judged once more."""
     metric_runners: tuple[MetricRunner, ...] = ()

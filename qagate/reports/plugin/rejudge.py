@@ -41,7 +41,7 @@ def planned(
             continue
         answer = None
         if record is not None and not is_edited(item.case, record):
-            answer = record.answer
+            answer = record.as_it_came
         items[key] = replace(item, case=replace(item.case, recorded=answer))
     return replace(options, choice=choice), replace(plan, items=items)
 

@@ -36,4 +36,4 @@ def save_plan(plan: AuditPlan, people: Path) -> None:
     for key, pair in sorted(plan.items()):
         rows.append(f" {dump(key)}: {dump(encode(pair))}")
     text = "{\n" + ",\n".join(rows) + "\n}\n"
-    write_texts([(people.with_suffix(PLAN_SUFFIX), text)])
+    write_texts([(people.with_suffix(PLAN_SUFFIX), text)], to_commit=True)

@@ -40,14 +40,20 @@ def answers_to(plan: Plan, earlier: Baseline) -> EarlierAnswers:
 
 def _earlier_answer(item: PlannedItem, record: Record) -> EarlierAnswer:
     if is_edited(item.case, record):
-        return EarlierAnswer(answer=record.answer, case=_case_then(item.case, record))
+        return EarlierAnswer(
+            reply=record.as_it_came,
+            finish=record.finish,
+            case=_case_then(item.case, record),
+        )
     then: Case | None = None
     was_graded_otherwise = (
         record.golds != item.case.golds or record.label != item.case.label
     )
     if was_graded_otherwise:
         then = replace(item.case, golds=record.golds, label=record.label)
-    return EarlierAnswer(answer=record.answer, case=item.case, then=then)
+    return EarlierAnswer(
+        reply=record.as_it_came, finish=record.finish, case=item.case, then=then
+    )
 
 
 def _case_then(case: Case, record: Record) -> Case:

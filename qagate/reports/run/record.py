@@ -9,12 +9,19 @@ know of the item.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from qagate.cases.dataset import PlannedItem
-from qagate.evaluators.core import ItemView, Outcome, State, Verdict, Vote
+from qagate.evaluators.core import (
+    AnswerState,
+    ItemView,
+    Outcome,
+    State,
+    Verdict,
+    Vote,
+)
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.text import flat, may_hold_key
 from qagate.reports.run.clean import masked
@@ -88,6 +95,17 @@ class Record(ItemView):
     """The judge's own grade, where a person's stands."""
     judge_rating: int | None = None
     """The judge's own rating, where a person's stands."""
+    answer_state: AnswerState | Literal[""] = "answered"
+    """What the model's reply is; empty where none came."""
+    finish: str = ""
+    """How the reply ended: ``stop``, ``length`` or another word; empty if nobody said."""
+    reply: str | None = None
+    """The reply as it came, where it differs from the answer; a later run reads it anew."""
+
+    @property
+    def as_it_came(self) -> str | None:
+        """The model's reply as it came; None where none came."""
+        return self.answer if self.reply is None else self.reply
 
     @property
     def is_graded(self) -> bool:
@@ -216,6 +234,9 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         graded_by=outcome.graded.run,
         judge_grade=verdict.judge_grade,
         judge_rating=verdict.judge_rating,
+        answer_state=outcome.answer_state,
+        finish=outcome.finish,
+        reply=outcome.reply,
     )
     return safe(record)
 

@@ -404,10 +404,10 @@ def test_only_a_confirmed_item_is_kept(
 
 @tabled("text")
 def test_an_unreadable_verdict_is_no_confirmation(tmp_path: Path, text: str) -> None:
-    """Three replies without a verdict drop the item; none of them is taken for a grade."""
+    """Two replies without a verdict drop the item; none of them is taken for a grade."""
     found, model = validated(tmp_path, lambda _: Reply(text=text))
     assert (found.state, found.reason) == ("dropped", "unreadable")
-    assert [request.attempt for request in model.requests] == [0, 1, 2]
+    assert [request.attempt for request in model.requests] == [0, 1]
 
 
 @tabled("answer", "grade", "fate", "contested")

@@ -173,20 +173,20 @@ def test_criteria_of_ones_own_and_hostile_answers() -> None:
             "geval_x: the score is 1.2, not a number from 0",
         ),
         (OWN, '{"reason": "x", "score": -1}', "geval_x: the score is -0.1"),
-        (OWN, '{"reason": "x", "score": "8"}', "3 replies without a verdict"),
-        (OWN, '{"reason": "x", "score": 8, "score": 9}', "3 replies without a verdict"),
+        (OWN, '{"reason": "x", "score": "8"}', "2 replies without a verdict"),
+        (OWN, '{"reason": "x", "score": 8, "score": 9}', "2 replies without a verdict"),
         (
             FAITHFUL,
             '{"verdicts": [{"verdict": "maybe"}]}',
-            "3 replies without a verdict",
+            "2 replies without a verdict",
         ),
-        (FAITHFUL, "I would rather not say.", "3 replies without a verdict"),
+        (FAITHFUL, "I would rather not say.", "2 replies without a verdict"),
     ],
 )
 def test_what_is_not_as_asked_is_no_score(
     spec: MetricSpec, content: str, message: str
 ) -> None:
-    """Three unreadable replies, or a score beyond its scale, are an error."""
+    """Two unreadable replies, or a score beyond its scale, are an error."""
 
     def handler(request: core.Request) -> core.Reply:
         last = request.version.removeprefix("deepeval ") in ("ReasonScore", "Verdicts")
@@ -376,7 +376,7 @@ def test_a_judge_that_fails_gives_no_score(
             False,
         )
         assert other.error
-        with pytest.raises(core.JudgeError, match="3 replies without a verdict"):
+        with pytest.raises(core.JudgeError, match="2 replies without a verdict"):
             asyncio.run(other.a_measure(case("Elsewhere")))
         assert other.score is None
         other.judge.close()
@@ -498,13 +498,13 @@ def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) ->
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
         pytester.runpytest_subprocess().assert_outcomes(passed=5)
-        assert server.count == 2 + 2 + 12 * 2 + 3 * 2
+        assert server.count == 2 + 2 + 12 * 2 + 2 * 2
         assert server.peak <= 16
         rows = json.loads((pytester.path / "rows.json").read_text())
     good = [(name, score) for name, score, error in rows if error is None]
     assert sorted(set(good)) == [("Judge", pytest.approx(1 / 3)), ("Judge", 1.0)]
     assert len(good) == 24
-    bad = [(name, score, "3 replies without a verdict" in error) for name, score, error in rows
+    bad = [(name, score, "2 replies without a verdict" in error) for name, score, error in rows
            if error is not None]  # fmt: skip
     assert sorted(bad) == [("Judge", None, True), ("Judge", None, True)]
 

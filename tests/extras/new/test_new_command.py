@@ -1,6 +1,7 @@
 """`qagate new`: the files of a data set, which run as they are."""
 
 import csv
+import os
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,22 @@ def test_a_set_has_its_language(
         assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
 
 
+def test_its_files_can_be_read_by_others(tmp_path: Path) -> None:
+    """They are to be committed, and another user runs them in CI."""
+    before = os.umask(0o022)
+    try:
+        new(["folk", "--to", str(tmp_path)])
+    finally:
+        os.umask(before)
+    for file in (tmp_path / "folk").iterdir():
+        assert file.stat().st_mode & 0o777 == 0o644
+
+
 def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
     """In a language without texts each English line has its number; so has the rubric a word."""
     new(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
     said = capsys.readouterr().out
-    assert "dataset.yaml: translate line 7" in said
+    assert "dataset.yaml: translate line 8" in said
     assert "fr.csv: translate line 2\n" in said
     new(["kids", "--lang", "fr", "--to", str(tmp_path)])
     assert (

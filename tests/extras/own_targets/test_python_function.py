@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from qagate.cases.tasks import answer_of
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import text_of
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import require_key
@@ -81,8 +81,8 @@ def test_a_structured_reply(module: str) -> None:
         core.ToolCall(name="g", arguments="{"),
     )
     said = '[{"name": "f", "arguments": {"a": "ж"}}, {"name": "g", "arguments": "{"}]'
-    assert answer_of(core.Reply(calls=calls)) == said
-    assert answer_of(core.Reply(text="done", calls=calls)) == "done"
+    assert text_of(core.Reply(calls=calls)) == said
+    assert text_of(core.Reply(text="done", calls=calls)) == "done"
 
 
 @tabled("function", "said")

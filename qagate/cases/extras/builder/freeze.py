@@ -333,9 +333,11 @@ class FreezeStep(BuildStep):
             agreement=agreed(folder.read("accept"), recipe),
             files={path.name: sha256(text) for path, text in data.items()},
         )
-        write_texts(changed({**data, readme(to, sheet, language): sheet}).items())
+        texts = changed({**data, readme(to, sheet, language): sheet})
+        write_texts(texts.items(), to_commit=True)
         shares = report["question_only"]["shares"]
-        write_texts(missing_files(to, recipe, shares, self.values["splits"]).items())
+        texts = missing_files(to, recipe, shares, self.values["splits"])
+        write_texts(texts.items(), to_commit=True)
         main = next(iter(data))
         build.say(f"freeze: the items are in {main}, with a datasheet and hashes")
         declared = load_dataset(to / DATASET_FILE).slices.get(language)

@@ -311,6 +311,7 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "superseded": item_checks.superseded,
     "overlap": item_checks.overlap,
     "loose-gold": item_checks.loose_golds,
+    "exported-gold": item_checks.exported_golds,
     "mixed-scripts": item_checks.mixed_scripts,
     "invisible": item_checks.invisible,
     "language": item_checks.other_language,

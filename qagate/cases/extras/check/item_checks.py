@@ -39,6 +39,22 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 
+_EXPORTED = (
+    (
+        re.compile(r"\[.*\]", re.DOTALL),
+        "looks like a list; give its texts as ['one', 'another'], or one alone",
+    ),
+    (
+        re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"),
+        "is a time stamp; write the date as an answer would: '4 March 2021'",
+    ),
+    (
+        re.compile(r"[^/;]*\w(?: / |; )\w[^/;]*"),
+        "looks like two answers; give each as a form: 'one | another' in a column 'Aliases'",
+    ),
+)
+"""How golds look that a program exported, and what to do."""
+
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
 _QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
@@ -212,6 +228,20 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
                 message = f"gold {shown(form)} is met by {shown(said)}; drop or reword this form"
                 yield error(case.row, message)
                 break
+
+
+def exported_golds(subject: Subject) -> Iterator[Finding]:
+    """Find golds that look as a program wrote them: a list, a time stamp, several in one text."""
+    if not subject.slice_.kind.by_rubric or subject.slice_.kind.rated:
+        return
+    for case in subject.cases:
+        for gold in case.golds:
+            if gold.startswith(MARKS):
+                continue
+            for pattern, advice in _EXPORTED:
+                if pattern.fullmatch(gold.strip()):
+                    yield warning(case.row, f"gold {shown(gold)} {advice}")
+                    break
 
 
 def superseded(subject: Subject) -> Iterator[Finding]:

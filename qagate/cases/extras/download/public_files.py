@@ -16,7 +16,7 @@ from qagate.cases.labels import Scale, read_grade
 from qagate.cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.models.urls import is_loopback, normalise_url
-from qagate.evaluators.output import PRIVATE_FOLDER, write_whole
+from qagate.evaluators.output import SHARED, write_whole
 from qagate.evaluators.reading import (
     ARCHIVES,
     Settings,
@@ -87,8 +87,8 @@ class PublicFile:
                 own = f"{target}: {wrong}; delete it, or choose another --to"
                 raise DownloadError(own if there else came)
             if not there:
-                target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-                write_whole(target, [body])
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(target, [body], SHARED)
         how = "already there" if there else f"fetched from {source}"
         found = (
             ""
@@ -316,7 +316,7 @@ def bring_to_form(labelled_set: LabelledSet, folder: Path) -> LabelledRows:
         golds = _read_table(folder / labelled_set.golds.file)
     rows, left_out = labelled_rows(labelled_set, table, golds)
     lines = (f"{json.dumps(row)}\n".encode() for row in rows)
-    write_whole(labelled_set.path(folder), lines)
+    write_whole(labelled_set.path(folder), lines, SHARED)
     return rows, left_out
 
 

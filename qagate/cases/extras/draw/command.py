@@ -38,7 +38,8 @@ def main(argv: Sequence[str]) -> int:
         if path.exists():
             raise UsageError(f"{path}: is there already; name another folder with --to")
     for language, path in paths.items():
-        write_texts([(path, file_text(drawn[language], blind=options.blind))])
+        text = file_text(drawn[language], blind=options.blind)
+        write_texts([(path, text)], to_commit=True)
         count = plural(len(drawn[language]), "question")
         say(sys.stdout, f"{path}: {count}, seed {options.seed}")
     if options.blind:

@@ -1,1 +1,1 @@
-"""``qagate new``: the files of a data set of your own, which run as they are."""
+"""``qagate new`` and ``qagate schema``: the files of a first data set, and help in editing them."""

@@ -16,6 +16,7 @@ import msgspec
 
 from qagate.cases.config import LANGUAGE
 from qagate.cases.dataset import DATASET_FILE
+from qagate.cases.extras.new.schema import dataset_schema, editor_line, schema_text
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say, write_texts
@@ -33,6 +34,8 @@ IGNORED = (
     "**/reports/rejudged.previous/",
 )
 """What runs write, as ``.gitignore`` names it; promoted runs are to be committed."""
+SCHEMA_FILE = "dataset.schema.json"
+"""By which an editor completes and checks ``dataset.yaml``."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 
 
@@ -114,6 +117,7 @@ def main(argv: Sequence[str]) -> int:
     entry += kind.extra.format_map(asdict(example))
     files = {
         DATASET_FILE: _declaration(texts.files, kind, f"{options.lang}: {{{entry}}}"),
+        SCHEMA_FILE: schema_text(dataset_schema()),
         data_file: kind.rows.format_map(asdict(example)),
     }
     if kind.slots:
@@ -121,7 +125,8 @@ def main(argv: Sequence[str]) -> int:
         files[f"answer.{options.lang}.yaml"] = prompt
     module = texts.files.module.format(name=options.name, claim=kind.claim)
     files[f"test_{options.name}.py"] = module
-    write_texts((folder / name, text) for name, text in files.items())
+    texts_by_path = {folder / name: text for name, text in files.items()}
+    write_texts(texts_by_path.items(), to_commit=True)
 
     for name, text in files.items():
         advice = "" if is_translated else _translation_advice(text, example)
@@ -184,7 +189,7 @@ def _read_options(argv: Sequence[str], kinds: Sequence[str]) -> Namespace:
 
 def _declaration(files: FileTexts, kind: KindTexts, language: str) -> str:
     """Return the text of ``dataset.yaml`` with the line of its one language."""
-    text = f"{kind.settings}gates:\n  {kind.gate}\n"
+    text = f"{editor_line(SCHEMA_FILE)}\n{kind.settings}gates:\n  {kind.gate}\n"
     if kind.rise:
         text += f"  rise: {{{kind.rise}}}\n"
     if kind.slots:

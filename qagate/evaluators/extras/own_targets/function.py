@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from qagate.evaluators import core
 from qagate.evaluators.core import AskedCase, RefusedError, Reply
+from qagate.evaluators.finishes import finish_of
 from qagate.evaluators.models.adapter import JsonObject, as_text, parse_body
 from qagate.evaluators.models.targets import Function, FunctionTarget
 from qagate.evaluators.text import flat, hint, mask, one_line
@@ -146,7 +147,7 @@ def _reply(returned: object) -> Reply:
         return Reply(text=returned)
     if isinstance(returned, Reply):
         _check_fields(returned)
-        return returned
+        return replace(returned, finish=finish_of(returned.finish))
     if isinstance(returned, Mapping):
         return _read_mapping(returned)
     raise ValueError(

@@ -91,8 +91,8 @@ def _read(target: HttpTarget, name: str, content: JsonObject) -> Reply:
     return Reply(
         text=as_text(_value_at(target.answer, content)),
         model=name,
-        input_tokens=usage.count("input"),
-        output_tokens=usage.count("output"),
+        input_tokens=usage.tokens("input"),
+        output_tokens=usage.tokens("output"),
         cost=usage.amount("cost"),
     )
 

@@ -340,14 +340,9 @@ def _export(options: argparse.Namespace) -> int:
         if len(found) > 1:  # a labelled data set has one language and one scale
             marks = f".{language}" + (".rated" if rated else "")
             path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
-        write_texts(
-            [
-                (
-                    path,
-                    "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
-                )
-            ]
-        )
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        text = "".join(f"{line}\n" for line in lines)
+        write_texts([(path, text)], to_commit=True)
         count = f"{path}: {plural(len(rows), 'labelled answer')} in {language}"
         test = f"pytest cases/judges --items judges:{language}={path}"
         say(sys.stdout, f"{count}; measure a judge: {test}")

@@ -1,0 +1,1 @@
+"""Reads each reply of a tested model once, before anybody else reads it."""

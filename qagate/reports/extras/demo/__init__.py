@@ -1,0 +1,1 @@
+"""``qagate demo``: a first verdict, offline."""
