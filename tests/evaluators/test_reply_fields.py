@@ -27,16 +27,17 @@ ROW = seal(PaidReply(key="k", spec="openai:m", reply=REPLY, run="r", at=1.0), 1.
 FIELDS: dict[str, Any] = json.loads(ROW.reply)
 TEXTS = ("text", "finish", "model")
 COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-WRONG = [
-    *((name, value) for name in TEXTS for value in (None, 1, True, ["x"], {})),
-    *(
-        (name, value)
-        for name in COUNTS
-        for value in (None, -1, 0.5, True, "1", 10**9 + 1, 10**400, [])
-    ),
-    *(("seconds", value) for value in (None, -1.0, "1", 1e999, float("nan"), 10**400)),
-    *(("cost", value) for value in (-0.01, "1", True, 1e999, float("nan"), [])),
-    *(("batch", value) for value in (None, 0, "no")),
+NO_TEXTS: tuple[object, ...] = (None, 1, True, ["x"], {})
+NO_COUNTS: tuple[object, ...] = (None, -1, 0.5, True, "1", 10**9 + 1, 10**400, [])
+NO_SECONDS: tuple[object, ...] = (None, -1.0, "1", 1e999, float("nan"), 10**400)
+NO_COSTS: tuple[object, ...] = (-0.01, "1", True, 1e999, float("nan"), [])
+WRONG: list[tuple[str, object]] = [
+    *((name, value) for name in TEXTS for value in NO_TEXTS),
+    *((name, value) for name in COUNTS for value in NO_COUNTS),
+    *(("seconds", value) for value in NO_SECONDS),
+    *(("cost", value) for value in NO_COSTS),
+    ("batch", None),
+    ("batch", 0),
     ("calls", None),
     ("calls", {}),
     ("calls", ["lookup"]),

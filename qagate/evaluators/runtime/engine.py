@@ -23,6 +23,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.crash import Crash, crash_of
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
@@ -415,15 +416,15 @@ class Job:
     def make_engine(self, writer: OutcomeWriter) -> Engine:
         """Return the engine, which tells ``writer`` of everything before the ``store``.
 
-        Raises UsageError for what the user can mend.
+        Raises UnwrittenError for a full disk, and UsageError for what the user can mend.
         """
         try:
             if self.store is not None:
                 writer = OutcomeStore(self.store, writer)
             return self.make(writer)
+        except (core.UsageError, UnwrittenError):
+            raise
         except (core.QAError, OSError, sqlite3.Error) as error:
-            if isinstance(error, core.UsageError):
-                raise
             raise core.UsageError(
                 f"the engine failed: {type(error).__name__}: {error}"
             ) from None

@@ -35,6 +35,7 @@ from typing import assert_never
 
 from qagate.evaluators.core import Outcome, UsageError
 from qagate.evaluators.crash import Crash, CrashedError, crash_of
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime import outcomes
 from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
 from qagate.evaluators.runtime.outcomes import (
@@ -165,9 +166,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The engine cannot be made; ``message`` is for the user."""
+    """The engine cannot be made, for a reason that the user learns."""
 
-    message: str
+    error: UsageError | UnwrittenError
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,8 @@ class EngineProcess(EngineHandle):
     def start(self) -> None:
         """Make the engine and begin.
 
-        Raises UsageError if that is impossible, OSError, or CrashedError.
+        Raises UsageError or UnwrittenError if that is impossible, OSError without a process,
+        and CrashedError.
         """
         if self._process.pid is None:
             self.fork()
@@ -301,13 +303,13 @@ class EngineProcess(EngineHandle):
         try:
             notice = self._connection.recv()
         except (EOFError, ConnectionError):
-            notice = Problem(self._death())
+            notice = Problem(UsageError(self._death()))
         except BaseException:  # an interrupt: nobody else can end the process
             self.abandon()
             raise
         if isinstance(notice, Problem):
             self._process.join()
-            raise UsageError(notice.message)
+            raise notice.error
         if isinstance(notice, Crashed):
             self._process.join()
             raise CrashedError(notice.crash)
@@ -599,8 +601,8 @@ def _do(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         engine = job.make_engine(writer)
-    except UsageError as error:
-        writer.send(Problem(str(error)))
+    except (UsageError, UnwrittenError) as error:
+        writer.send(Problem(error))
         return
     writer.send(Made())
 
