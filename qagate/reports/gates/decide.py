@@ -48,6 +48,8 @@ class SessionFacts(SessionStatus):
     """Items without a grade: ERROR or MISSING."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
+    crash: str = ""
+    """What is to be said of an error that nobody foresaw."""
     gates_off: bool = False
     shards: Shards | None = None
     """The shards that the items come from; None where none is missing."""
@@ -76,7 +78,7 @@ class SessionFacts(SessionStatus):
     def end(self) -> SessionStatus:
         """Return the facts that deciding again, from the report alone, needs."""
         return SessionStatus(
-            pytest_code=self.pytest_code,
+            pytest_code=INTERNAL if self.crash else self.pytest_code,
             failures=self.other_failures,
             interrupted=self.interrupted,
             cause=self.cause,
@@ -132,6 +134,8 @@ def _remarks(code: int, facts: SessionFacts) -> list[str]:
 
 def _broken_off(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
     code = facts.pytest_code
+    if facts.crash:
+        return INTERNAL, facts.crash
     if code not in (INTERNAL, USAGE):
         return None
     what = "an internal error" if code == INTERNAL else "a usage error"
