@@ -22,6 +22,7 @@ from typing import Protocol, assert_never
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
@@ -408,13 +409,13 @@ class Job:
     def make_engine(self, writer: OutcomeWriter) -> Engine:
         """Return the engine, which tells ``writer`` of everything before the ``store``.
 
-        Raises UsageError for any failure.
+        Raises UnwrittenError for a full disk, and UsageError for any other failure.
         """
         try:
             if self.store is not None:
                 writer = OutcomeStore(self.store, writer)
             return self.make(writer)
-        except core.UsageError:
+        except (core.UsageError, UnwrittenError):
             raise
         except Exception as error:  # noqa: BLE001  # a traceback would help nobody
             raise core.UsageError(
