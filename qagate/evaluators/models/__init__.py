@@ -9,6 +9,7 @@ from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, Model, Reply, Request
 from qagate.evaluators.models.keys import no_key_sent
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.negotiation import AS_MOST, Negotiable
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:
@@ -35,9 +36,15 @@ def load(specs: Iterable[Spec]) -> None:
 
 
 class LazyModel:
-    """A model that loads its client with the first call."""
+    """A model that loads its client with the first call.
+
+    Attributes::
+
+    :negotiated: How it is written to; whoever negotiates sets it.
+    """
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
+        self.negotiated = AS_MOST
         self._spec = spec
         self._key = key
         self._loaded: doors.ConnectedModel | None = None
@@ -65,12 +72,16 @@ class LazyModel:
                 "check the function" if self._spec.function else "check the service"
             )
         limits = self._spec.limits
+        if "temperature" in self.negotiated.omit:
+            limits = replace(limits, is_random=True)
         return replace(limits, advice=advice) if advice else limits
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._loaded is None:
             self._loaded = self._load()
+        if isinstance(self._loaded, Negotiable):
+            self._loaded.negotiated = self.negotiated
         return await self._loaded.complete(request)
 
     def _load(self) -> doors.ConnectedModel:
