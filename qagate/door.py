@@ -19,7 +19,7 @@ import pytest
 
 PLUGIN = "qagate.reports.plugin"
 DATASET_FILE = "dataset.yaml"
-KINDS = ("graded", "rated", "yes_no", "judged", "checked")
+KINDS = ("graded", "rated", "yes_no", "choice", "judged", "checked")
 """The kinds of data sets, as ``qagate.evaluators.kinds.KINDS`` has them."""
 _KIND = re.compile(
     rb"""(?:\A\xef\xbb\xbf|^|[{,][ \t]*)["']?kind["']?[ \t]*:[ \t]*["']?(\w*)""",

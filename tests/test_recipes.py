@@ -481,7 +481,7 @@ DOCUMENTS = sorted(
         *ROOT.glob(".github/*.md"),
     ]
 )
-STEPS = ("stats", "export", "import", "prune", "batches")
+STEPS = ("stats", "export", "import", "prune", "check", "batches")
 """Of ``qagate ledger``."""
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 

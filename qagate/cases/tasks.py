@@ -1,7 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes.
 
 The answer is the recorded one, or a model's to the slice's prompt. Who judges follows from the
-kind: code alone, the two words of a language, or a judge with a rubric. A person's verdict on
+kind: code alone, the options of a closed question, or a judge with a rubric. A person's verdict on
 exactly this answer stands before theirs. What earlier runs answered is read by the same judge.
 """
 
@@ -25,7 +25,7 @@ from qagate.evaluators.answers.reader import read_reply, read_text
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
-from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
@@ -287,8 +287,8 @@ def _answerer(
                 f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
                 "or give --prompt"
             )
-        # Where words are compared, a cut answer is refused: half a word may be another word.
-        whole = slice_.kind.words
+        # Where options are read, a cut answer is refused: half a word may be another word.
+        whole = slice_.kind.closed
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=whole)
     if all(case.recorded is None for case in cases):
         raise UsageError(
@@ -310,7 +310,9 @@ def _judge_of_slice(
         return make_checked(checks=slice_.checks)
     judge: Judge
     if slice_.kind.words:
-        judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
+        judge = YesNoJudge(yes=slice_.yes, no=slice_.no)
+    elif slice_.kind.closed:
+        judge = ChoiceJudge()
     else:
         judge = judges.build(place)
     if adjudications and slice_.kind.answered:

@@ -15,7 +15,7 @@ from qagate.evaluators.text import canonical
 from qagate.reports.render import words
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
-from tests.support.places import ask, change, zero_page
+from tests.support.places import ask, change, wait_for_note, zero_page
 from tests.support.projects import Project, specs
 from tests.support.recorded import (
     SPEC,
@@ -259,7 +259,8 @@ def test_a_mark_of_import_goes_with_its_row(tmp_path: Path, capsys: Captured) ->
     assert "2 rows imported" in capsys.readouterr().out
     zero_page(path, 2)  # of the empty table of rows set aside
     with Ledger(path) as ledger:
-        assert "it is kept as l.damaged-" in ledger.notes[0]
+        ledger.begin_search()
+        assert "it is kept as l.damaged-" in wait_for_note(ledger)
     with Ledger(path, read_only=True) as ledger:
         assert all(ledger.get(key_of(n)) for n in range(3))
         assert [is_imported(ledger, n) for n in range(3)] == [False, True, True]

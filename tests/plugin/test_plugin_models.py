@@ -189,13 +189,28 @@ def test_a_full_disk(
     monkeypatch.setattr(
         SqliteStore, "change", SqliteStore.change
     )  # what is put back at the end
-    capitals.write("qa/conftest.py", FULL_DISK)
+    capitals.write("qa/conftest.py", FULL_DISK.format(table="calls"))
     result = capitals.run_with(workers, *specs(server.url), "--concurrency", "2", "qa")
     assert server.count <= 4
     assert result.ret == 6
     assert capitals.outcomes() == {"missing": 2 * ITEMS}
     assert capitals.report()["complete"] is False
     assert "disk is full" in " ".join(result.stdout.str().split())
+
+
+def test_a_disk_that_is_full_before_the_first_call(
+    capitals: Project, server: Loopback, monkeypatch: Patch
+) -> None:
+    """Nothing is asked that could not be kept, and one line with exit 3 says so."""
+    monkeypatch.setattr(
+        SqliteStore, "change", SqliteStore.change
+    )  # what is put back at the end
+    capitals.write("qa/conftest.py", FULL_DISK.format(table="documents"))
+    result = capitals.run_in_process(*specs(server.url), "qa")
+    assert (result.ret, server.count) == (3, 0)
+    (line,) = [line for line in result.errlines if line]
+    assert "the disk is full" in line
+    assert "nothing was asked" in line
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import pytest
 from qagate.command import main
 from qagate.evaluators.core import Reply
 from qagate.evaluators.ledger import Ledger, PaidReply
-from qagate.evaluators.ledger.rows import StoreError
+from qagate.evaluators.ledger.place import LedgerPlace
+from qagate.evaluators.ledger.rows import VARIABLE, StoreError
 from tests.support.fixtures import Captured, Patch
-from tests.support.places import ask, change, zero_page
+from tests.support.places import ask, change, text_of, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
 OTHER = "local-vllm"
@@ -74,7 +75,8 @@ def test_stats_survive_hostile_rows(
     content = zero_page(path)
     assert run("stats", "--ledger", path) == 1
     err = capsys.readouterr().err
-    assert "is damaged" in err
+    assert "it is damaged" in err
+    assert "`qagate ledger check --mend` sets it aside" in err
     assert "Traceback" not in err
     assert path.read_bytes() == content
     (tmp_path / "x").write_text("nothing\n" * 50, encoding="utf-8")
@@ -229,3 +231,66 @@ def test_none_in_use_is_pruned(
     assert (
         "prune could not be done (database or disk is full)" in capsys.readouterr().err
     )
+
+
+def test_check_counts_what_is_sound(made: Path, capsys: Captured) -> None:
+    assert run("check", "--ledger", made) == 0
+    assert capsys.readouterr().out == f"{made}: sound replies: 7\n"
+    change(made, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
+    assert run("check", "--ledger", made) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{made}: sound replies: 6",
+        "1 damaged row: the next run sets aside what it needs",
+    ]
+
+
+def test_check_counts_what_is_not_signed(
+    made: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    assert run("check", "--ledger", made) == 1
+    assert "7 unsigned rows" in capsys.readouterr().out
+
+
+def test_check_names_damaged_pages_and_changes_nothing(
+    made: Path, capsys: Captured
+) -> None:
+    content = zero_page(made, 1)
+    assert run("check", "--ledger", made) == 1
+    message = capsys.readouterr().err
+    assert f"{made}: damaged: " in message
+    assert "--mend does so now" in message
+    assert made.read_bytes() == content
+
+
+def test_check_mends_a_damaged_ledger(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "l"
+    fill(path, 2000, size=5)
+    damaged = zero_page(path)
+    assert run("check", "--mend", "--ledger", path) == 0
+    told = capsys.readouterr()
+    assert "of its rows verify and are used" in told.out
+    (kept,) = tmp_path.glob("l.damaged-*")
+    assert kept.read_bytes() == damaged
+    assert run("check", "--ledger", path) == 0
+
+
+def test_check_mends_a_file_that_sqlite_cannot_read(
+    made: Path, capsys: Captured
+) -> None:
+    made.write_bytes(bytes(20_000))
+    assert run("check", "--mend", "--ledger", made) == 0
+    assert "0 of its rows verify" in capsys.readouterr().out
+
+
+def test_check_leaves_a_ledger_in_use_alone(made: Path, capsys: Captured) -> None:
+    with Ledger(made):
+        zero_page(made, 1)
+        assert run("check", "--mend", "--ledger", made) == 1
+    assert "another run uses it" in capsys.readouterr().err
+
+
+def test_check_reads_a_database(place: LedgerPlace, capsys: Captured) -> None:
+    fill(place, 3)
+    assert run("check", "--ledger", text_of(place)) == 0
+    assert "sound replies: 3" in capsys.readouterr().out

@@ -1,9 +1,11 @@
 """Ledgers of both kinds for tests: one file, one PostgreSQL database; looked into, or damaged."""
 
+import concurrent.futures.thread  # noqa: F401  # another user may not be able to load it
 import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 
 PAGE = 4096  # bytes
+NOBODY = 65534
+"""The user who owns nothing, by number."""
 
 
 @pytest.fixture
@@ -31,6 +36,25 @@ def in_memory() -> Path | None:
     found = Path("/dev/shm")
     has_room = os.access(found, os.W_OK) and shutil.disk_usage(found).free > 2**30
     return found if has_room else None
+
+
+@pytest.fixture
+def plain_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Be a user whom rights concern, for a test; return a folder of that user, and work there."""
+    is_root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory(prefix="qa-user-") as name:
+        folder = Path(name)
+        if is_root:
+            os.chown(folder, NOBODY, -1)
+        monkeypatch.chdir(folder)
+        if is_root:
+            os.seteuid(NOBODY)
+        try:
+            yield folder
+        finally:
+            if is_root:
+                os.seteuid(0)
+            folder.chmod(0o700)
 
 
 @pytest.fixture(params=["file", "postgres"])
@@ -76,3 +100,12 @@ def zero_page(path: Path, page: int | None = None) -> bytes:
     content[page * PAGE : (page + 1) * PAGE] = bytes(PAGE)
     path.write_bytes(content)
     return bytes(content)
+
+
+def wait_for_note(ledger: Ledger) -> str:
+    """Return the ledger's first note once it has one."""
+    for _ in range(1000):
+        if ledger.notes:
+            return ledger.notes[0]
+        time.sleep(0.01)
+    raise AssertionError("nothing was found")

@@ -13,13 +13,14 @@ a ``Kept`` which of them count, and gets the newest of these.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from qagate.evaluators.core import Reply
+from qagate.evaluators.core import Reply, UsageError
 from qagate.evaluators.kept_requests import (
     REQUEST,
     TEXT,
@@ -41,8 +42,8 @@ from qagate.evaluators.ledger.rows import (
 )
 from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store
-from qagate.evaluators.ledger.upkeep import save_unkept, take_unkept
-from qagate.evaluators.output import plural
+from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER, save_unkept, take_unkept
+from qagate.evaluators.output import UnwrittenError, plural
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,6 +91,9 @@ WHERE key = ? AND (run = ? OR at >= ?) AND run <> ? ORDER BY at DESC, run DESC
 
 _NO_RUNS_ID = "-"
 """No run has this id."""
+
+_TRIAL = "trial"
+"""The kind of the documents by which ``Ledger.try_writing`` tries the store; none stays."""
 
 _SET_ASIDE = (
     # Any column may be the damaged one.
@@ -171,6 +175,8 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     :_unkept_files: Files in the working folder with replies that the store did not take.
 
+    :_lost: The number of paid replies that could be kept nowhere.
+
     :_taken_in: Notes for the report on what was taken in from such files of earlier runs.
     """
 
@@ -184,7 +190,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     ) -> None:
         """Open the store; unless ``read_only``, take in what earlier runs could not keep.
 
-        Raises UsageError if there is none that can be used, or the secret is easy to guess.
+        Raises UsageError if there is none that can be used, if what lies unkept cannot be
+        taken in, or if the secret is easy to guess; UnwrittenError if the disk is full.
         """
         self.path = path
         self.own: set[RowId] = set()
@@ -197,15 +204,22 @@ class Ledger(AbstractContextManager["Ledger"]):
         self._damaged: set[RowId] = set()
         self._unsigned: set[RowId] = set()
         self._kept_texts: set[str] = set()
+        self._times_mended = 0
         self._heard_at = float("-inf")
         self._failed: LedgerError | None = None
         self._unkept_files: list[Path] = []
+        self._lost = 0
+        self._why_lost = ""
         self._commit = Grouped(self._commit_group, COMMIT_WAIT_SECONDS)
         self._look_up_soon = Grouped(self._look_up, LOOKUP_WAIT_SECONDS)
         self._claim_soon = Grouped(self._claim_group, LOOKUP_WAIT_SECONDS)
         self._taken_in: tuple[str, ...] = ()
         if not read_only:
-            self._taken_in = tuple(take_unkept(self.store, path))
+            try:
+                self._taken_in = tuple(take_unkept(self.store, path))
+            except (UsageError, UnwrittenError):
+                self.store.close()
+                raise
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -229,13 +243,45 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @property
     def unkept(self) -> str:
-        """Where replies are that the database did not take, and what takes them in, or nothing."""
-        if not self._unkept_files:
-            return ""
-        places = str(self._unkept_files[0])
-        if len(self._unkept_files) > 1:
-            places += f" and {len(self._unkept_files) - 1} more"
-        return f"replies that the ledger did not take are in {places}: run again"
+        """What became of replies that the database did not take; empty if it took all."""
+        clauses = []
+        if self._unkept_files:
+            places = str(self._unkept_files[0])
+            if len(self._unkept_files) > 1:
+                places += f" and {len(self._unkept_files) - 1} more"
+            clauses.append(
+                f"replies that the ledger did not take are in {places}: run again"
+            )
+        if self._lost:
+            paid = "paid reply is" if self._lost == 1 else "paid replies are"
+            clauses.append(
+                f"{self._lost:,} {paid} lost, as they could not be saved either ({self._why_lost})"
+            )
+        return "; ".join(clauses)
+
+    def try_writing(self, size: int) -> None:
+        """Write so many bytes and remove them: better now than with the first paid replies.
+
+        Raises UsageError if the ledger takes no changes, UnwrittenError if the disk is full.
+        """
+        text = token_hex(size // 2)  # nothing that could be compressed
+        try:
+            self.store.change([(Sql.ADD_DOCUMENT, [(_TRIAL, token_hex(8), text)])])
+            self.store.change([("DELETE FROM documents WHERE kind = ?", [(_TRIAL,)])])
+        except StoreError as error:
+            if error.is_full:
+                raise UnwrittenError(
+                    f"{self.path}: the disk is full, and a ledger needs {size:,} bytes and more "
+                    "to begin; nothing was asked: free some space and run the same command again"
+                ) from None
+            raise UsageError(
+                f"{self.path}: the ledger cannot be written ({error}); nothing was asked: make "
+                "it writable, or give another --ledger"
+            ) from None
+
+    def begin_search(self) -> None:
+        """Look for damage while replies are awaited; nothing reads a large ledger to open it."""
+        self.store.begin_search()
 
     # Look-ups.
 
@@ -437,6 +483,9 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     async def put(self, row: rows.PaidReply) -> KeptReply:
         """Return the reply once it is on the disk. Raises LedgerError if it cannot be kept."""
+        if self._times_mended != self.store.times_mended:
+            self._times_mended = self.store.times_mended
+            self._kept_texts.clear()  # some may be lost
         documents = []
         for document in row.documents:
             if document.key not in self._kept_texts:
@@ -497,17 +546,27 @@ class Ledger(AbstractContextManager["Ledger"]):
         try:
             self.store.change([*statements, (Sql.REPLACE_DOCUMENT, documents)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
-            if replies:
-                with suppress(OSError):  # the working folder's disk may be full as well
-                    self._unkept_files.append(
-                        save_unkept(self.path, (*replies, *documents))
-                    )
             needed_bytes = 0
             for row in (*(change.values for change in group), *documents):
                 needed_bytes += sum(len(str(value)) for value in row)
-            raise self._fail(error, needed_bytes) from None
+            failed = self._fail(error, needed_bytes)
+            if replies:
+                self._save(replies, documents)
+            raise failed from None
         self.own.update(row.id for row in replies)
         return [None] * len(group)
+
+    def _save(
+        self, replies: Sequence[StoredRow], documents: Sequence[rows.StoredDocument]
+    ) -> None:
+        """Save paid replies that the store did not take in the working folder."""
+        try:
+            file = save_unkept(self.path, (*replies, *documents))
+        except OSError as error:  # the working folder's disk may be full as well
+            self._lost += len(replies)
+            self._why_lost = f"{UNKEPT_FOLDER}: {error.strerror or error}"
+        else:
+            self._unkept_files.append(file)
 
     def _fail(self, error: Exception, needed_bytes: int = 0) -> LedgerError:
         """End all calls; return the error to raise. ``needed_bytes`` found no room."""

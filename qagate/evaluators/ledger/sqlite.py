@@ -4,52 +4,50 @@ Next to the ledger ``l`` lies the file ``l-claims``, which stays empty: runs loc
 of it. The first byte says that a run uses the ledger; each of the others stands for the key
 of a call that a run is making. The kernel frees them when the run ends, however it ends.
 
-A damaged file is set aside, and the rows in it that verify go on in a new one. A file that
-never was a ledger is refused and not touched.
+A file that proves to be damaged, when it is opened or used, is set aside, and the rows in it
+that verify go on in a new one (``damage``). A file that never was a ledger is refused and not
+touched; one that SQLite cannot read is a ledger if its ``-claims`` lie next to it.
 """
 
-import mmap
 import os
-import re
 import sqlite3
 import stat
 import struct
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from qagate.evaluators import doors
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.damage import DamageSearch, set_aside
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import (
     SCHEMA,
     VARIABLE,
     Row,
-    Sql,
     Statements,
-    StoredRow,
     StoreError,
+)
+from qagate.evaluators.ledger.sqlite_file import (
+    DAMAGE,
+    HEAD,
+    LOGS,
+    TABLES,
+    as_store_error,
+    connect,
+    creation,
+    has_code,
+    inspect,
+    refuse_odd,
+    state_of,
 )
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.optional import REQUIREMENTS
 
-TABLES = {
-    "calls": """(
-        key TEXT, run TEXT, schema INTEGER NOT NULL, at REAL NOT NULL, spec TEXT NOT NULL,
-        reply TEXT NOT NULL, checksum TEXT NOT NULL, PRIMARY KEY (key, run)
-    ) WITHOUT ROWID""",
-    "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
-    "imported": "(key TEXT, run TEXT, PRIMARY KEY (key, run)) WITHOUT ROWID",
-    "documents": "(kind TEXT, key TEXT, text TEXT NOT NULL, PRIMARY KEY (kind, key))",
-}
-
-BUSY_TIMEOUT_SECONDS = 30.0
-"""For so long a commit waits for another run's."""
+T = TypeVar("T")
 
 OPEN_TIMEOUT_SECONDS = 30.0
 """For so long an opening waits while a process prunes the ledger or replaces a damaged file."""
@@ -58,17 +56,6 @@ OPEN_POLL_SECONDS = 0.05
 
 IN_USE = 0
 """The byte that every run with the ledger open locks; those of keys follow."""
-
-STRETCHES = 256
-"""In so many parts, by key, a damaged ledger is read: a bad page costs rows of one part only."""
-
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LOGS = ("-wal", "-shm")
-_HEAD = b"SQLite format 3\0"
-
-_TRACES = b'CREATE TABLE calls|"input_tokens":'
-"""Either is left in a damaged file that was a ledger."""
-
 
 # Locks of single bytes.
 
@@ -126,8 +113,11 @@ def _byte_of(key: str) -> int:
 class SqliteStore:
     """An open ledger file, read only; ``opened`` to write, it has a connection and locks.
 
-    Any thread may use it. One connection writes, under ``_writing``; another reads and never
-    waits for a commit.
+    Any thread may use it. One connection writes, under ``_writing``; another reads, under
+    ``_reading``, and never waits for a commit.
+
+    Where the file proves to be damaged it is mended on the spot, if no other run has it open,
+    and what was to be read or changed is done in the new file.
 
     A ledger that is only read is read as if it could not change: so no other file is made
     next to it, and it may lie in a folder that is read only. Therefore each read looks
@@ -143,39 +133,47 @@ class SqliteStore:
         notes: list[str],
         opened: tuple[sqlite3.Connection, int] | None = None,
     ) -> None:
+        self.times_mended = 0
         self._path = path
         self._locks: int | None = None
+        self._reading = threading.Lock()
         self._writing = threading.Lock()
+        self._search: DamageSearch | None = None
         self._state: tuple[int, ...] = ()
+        self._notes = notes
         if opened is None:
-            self._open_to_read(notes)
+            self._open_to_read()
         else:
             self._writer, self._locks = opened
-            self._reader = _connect(path)
-        self.notes = tuple(notes)
+            self._reader = connect(path)
 
-    def _open_to_read(self, notes: list[str]) -> None:
+    def _open_to_read(self) -> None:
         """Open the file without changing it or making any other."""
         with ExitStack() as on_error:
-            state = _state(self._path)
-            connection = on_error.enter_context(closing(_connect(self._path, state)))
-            shape = _inspect(self._path, connection)
+            state = state_of(self._path)
+            connection = on_error.enter_context(closing(connect(self._path, state)))
+            shape = inspect(self._path, connection)
             # A table that is not as it was made counts as empty.
             unusable = (shape.missing | shape.odd) & TABLES.keys()
-            empty = _creation(unusable, "TEMP TABLE")
+            empty = creation(unusable, "TEMP TABLE")
             connection.executescript(f"PRAGMA temp_store = MEMORY; {empty}")
-            try:
-                _check_pages(connection, shape)
-            except sqlite3.DatabaseError as error:
-                if not _has_code(error, *_DAMAGE):
-                    raise
-                notes.append(
-                    f"{self._path} is damaged: replayed as far as it can be read"
-                )
             on_error.pop_all()
+        if shape.odd:
+            self._note_damage()
         self._reader = connection
         self._writer = connection
         self._state = state
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the report says about the file: damage, and who could change it."""
+        return tuple(self._notes)
+
+    def _note_damage(self) -> None:
+        """Note that a replay does without a part of the file."""
+        note = f"{self._path} is damaged: replayed as far as it can be read"
+        if note not in self._notes:
+            self._notes.append(note)
 
     @property
     def size(self) -> int:
@@ -185,24 +183,35 @@ class SqliteStore:
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
+        if self._locks is None:
+            return self._replay(sql, values)
+        return self._mending(lambda: self._read(sql, values))
+
+    def _read(self, sql: str, values: Sequence[object]) -> list[Row]:
+        with as_store_error(), self._reading:
+            return self._reader.execute(sql, values).fetchall()
+
+    def _replay(self, sql: str, values: Sequence[object]) -> list[Row]:
+        """Return the rows of a query of a file that may change at any time."""
         while True:
             try:
-                with _as_store_error():
-                    rows = self._reader.execute(sql, values).fetchall()
-            except StoreError:
+                rows = self._read(sql, values)
+            except StoreError as error:
                 if not self._has_changed():
+                    if error.is_damage:
+                        self._note_damage()
                     raise
             else:
                 if not self._has_changed():
                     return rows
             # What was read may be torn: a run has begun to write to the file.
             self.close()
-            with _as_store_error():
-                self._open_to_read([])
+            with as_store_error():
+                self._open_to_read()
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query."""
-        with _as_store_error():
+        with as_store_error():
             # Not the cursor itself: the end of this generator would close it, perhaps too late.
             yield from iter(self._reader.execute(sql, values).fetchone, None)
         if self._has_changed():
@@ -211,14 +220,78 @@ class SqliteStore:
             )
 
     def _has_changed(self) -> bool:
-        return bool(self._state) and self._state != _state(self._path)
+        return bool(self._state) and self._state != state_of(self._path)
 
     def change(self, statements: Statements) -> None:
         """Return once all changes are on the disk."""
-        with _as_store_error(), self._writing, self._writer:
+        self._mending(lambda: self._change(statements))
+
+    def _change(self, statements: Statements) -> None:
+        with as_store_error(), self._writing, self._writer:
             self._writer.execute("BEGIN IMMEDIATE")
             for sql, rows in statements:
                 self._writer.executemany(sql, rows)
+
+    def _mending(self, work: Callable[[], T]) -> T:
+        """Return what ``work`` returns; where the file proves to be damaged, after it is mended."""
+        times_mended = self.times_mended
+        try:
+            return work()
+        except StoreError as error:
+            if not error.is_damage or self._locks is None:
+                raise
+            self._mend(str(error), times_mended)
+        return work()
+
+    def _mend(self, why: str, times_mended: int) -> None:
+        """Set the damaged file aside, unless that was done since it had been so often.
+
+        Raises StoreError where another run uses the file, or no new one can be made.
+        """
+        if self._search is not None:
+            self._search.interrupt()  # it has the file open
+        with self._writing, self._reading:
+            if self.times_mended != times_mended:
+                return
+            if not self.alone():
+                raise StoreError(
+                    f"the ledger is damaged ({why}) and another run uses it; run again once "
+                    "that run has ended",
+                    is_damage=True,
+                )
+            self._reader.close()
+            self._writer.close()
+            try:
+                with as_store_error():
+                    self._notes.append(set_aside(self._path, why))
+                    self._writer = _open(self._path)
+                    self._reader = connect(self._path)
+            except OSError as error:
+                raise StoreError(f"the ledger is damaged ({why}): {error}") from None
+            finally:
+                self._lock(IN_USE, "F_RDLCK")
+            self.times_mended += 1
+
+    def mend(self, why: str) -> None:
+        """Set the file aside, for what is wrong with it; a new one takes its place.
+
+        Raises StoreError where another run uses it.
+        """
+        self._mend(why, self.times_mended)
+
+    def begin_search(self) -> None:
+        """Look for damage in all of the file from now on, slice by slice, until it is closed."""
+        if self._locks is None or self._search is not None:
+            return
+        self._search = DamageSearch(self._path, self._hear_of_damage)
+        self._search.start()
+
+    def _hear_of_damage(self, why: str) -> None:
+        """Mend the file, or note why it must wait."""
+        try:
+            self.mend(why)
+        except StoreError as error:
+            self._notes.append(f"{self._path}: {error}")
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other run is making."""
@@ -239,43 +312,18 @@ class SqliteStore:
 
     def shrink(self) -> None:
         """Return the space of removed rows to the system."""
-        with _as_store_error(), self._writing:
+        with as_store_error(), self._writing:
             self._writer.execute("VACUUM")
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close the files."""
+        if self._search is not None:
+            self._search.close()
         self._reader.close()
         self._writer.close()
         if self._locks is not None:
             os.close(self._locks)
-
-
-@contextmanager
-def _as_store_error() -> Iterator[None]:
-    """Raise errors of SQLite as StoreErrors."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(
-            str(error),
-            is_damage=_has_code(error, *_DAMAGE),
-            is_full=_has_code(error, sqlite3.SQLITE_FULL),
-        ) from None
-
-
-def _has_code(error: sqlite3.Error, *codes: int) -> bool:
-    """Return whether the primary result code of an error is one of these."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in codes
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes when a ledger is written; empty if a run may be writing it now."""
-    if Path(f"{path}-wal").exists() or not path.exists():
-        return ()
-    file = path.stat()
-    return file.st_ino, file.st_mtime_ns, file.st_size
 
 
 # Opening a file to write.
@@ -294,14 +342,14 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         try:
             connection = _open(path)
         except sqlite3.DatabaseError as error:
-            if not _has_code(error, *_DAMAGE) or not _was_ledger(path):
+            if not has_code(error, *DAMAGE):
                 raise
             if not is_alone:
                 raise UsageError(
                     f"{path}: the ledger is damaged ({error}) and another run uses it; "
                     "run again once that run has ended"
                 ) from None
-            notes.append(_set_aside(path, str(error)))
+            notes.append(set_aside(path, str(error)))
             connection = _open(path)
         lock(locks, IN_USE, "F_RDLCK")
         on_error.pop_all()
@@ -309,20 +357,20 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
 
 
 def _refuse_other_files(path: Path) -> None:
-    """Raise an error if a file that is not empty is no ledger, damaged or not."""
-    with path.open("rb") as file:
-        head = file.read(len(_HEAD))
-    if not head:
-        return
-    if head != _HEAD and not _was_ledger(path):
-        raise sqlite3.DatabaseError("file is not a database")
+    """Raise an error for a file that has content and is no ledger.
+
+    A file whose locks lie next to it was used as one, whatever is in it now.
+    """
     if Path(f"{path}-claims").exists():
         return
-    with (
-        suppress(sqlite3.DatabaseError),
-        closing(_connect(path, _state(path))) as connection,
-    ):
-        _inspect(path, connection)
+    with path.open("rb") as file:
+        head = file.read(len(HEAD))
+    if not head:
+        return
+    if head != HEAD:
+        raise sqlite3.DatabaseError("file is not a database")
+    with closing(connect(path, state_of(path))) as connection:
+        inspect(path, connection)
 
 
 def _wait_for_use(path: Path, locks: int) -> bool:
@@ -339,198 +387,25 @@ def _wait_for_use(path: Path, locks: int) -> bool:
     return False
 
 
-def _connect(path: Path, state: tuple[int, ...] | None = None) -> sqlite3.Connection:
-    """Return a connection with explicit transactions; to read only, if the ``state`` is given.
-
-    Nothing that the file defines is trusted; text that is not UTF-8 fails its checksum.
-    """
-    database = str(path)
-    if state is not None:
-        # A file without a log can be read without making one, until a run begins.
-        mode = "immutable=1" if state else "mode=ro"
-        database = f"{path.resolve().as_uri()}?{mode}"
-    connection = sqlite3.connect(
-        database,
-        timeout=BUSY_TIMEOUT_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,  # commits run on a pool thread, one at a time
-        uri=state is not None,
-    )
-    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    return connection
-
-
 def _open(path: Path) -> sqlite3.Connection:
     """Return a connection to write, and make the tables of a new file.
 
     Raises sqlite3.DatabaseError for damage, UsageError for what is no ledger.
     """
     with ExitStack() as on_error:
-        connection = on_error.enter_context(closing(_connect(path)))
-        shape = _inspect(path, connection)
-        _check_pages(connection, shape)
+        connection = on_error.enter_context(closing(connect(path)))
+        shape = inspect(path, connection)
+        refuse_odd(shape)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if shape.missing:
             # In their order, so that a new file is always laid out alike.
-            creation = _creation([name for name in TABLES if name in shape.missing])
+            tables = creation([name for name in TABLES if name in shape.missing])
             connection.executescript(
-                f"BEGIN IMMEDIATE; {creation} PRAGMA user_version = {SCHEMA}; COMMIT"
+                f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {SCHEMA}; COMMIT"
             )
         on_error.pop_all()
     return connection
-
-
-def _creation(
-    names: Collection[str] = TABLES.keys(),
-    kind: Literal["TABLE", "TEMP TABLE"] = "TABLE",
-) -> str:
-    """Return the statements that make these tables."""
-    return " ".join(
-        f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in names
-    )
-
-
-# What a file is: a ledger, a damaged one, or something else.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shape:
-    """How the tables of a file differ from a ledger's."""
-
-    missing: set[str]
-    """Those that are not there; all of them in a new file."""
-    odd: set[str]
-    """Those that are damaged, and tables that no ledger has."""
-
-
-def _inspect(path: Path, connection: sqlite3.Connection) -> _Shape:
-    """Return how a file differs from a ledger. Raises UsageError if it never was one."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    query = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-    objects = set(connection.execute(query))
-    odd = set()
-    for name, definition in TABLES.items():
-        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
-        if columns and columns != _columns_of(definition):
-            odd.add(name)
-    others = objects - {("table", name) for name in TABLES}
-    has_calls = ("table", "calls") in objects
-    has_other_tables_only = all(kind == "table" for kind, _ in others)
-    is_foreign_database = bool(others) and not (has_calls and has_other_tables_only)
-    if is_foreign_database or ("calls" in odd and not 0 < version < SCHEMA):
-        raise UsageError(
-            f"{path}: cannot be opened as a ledger (a database of something else); "
-            "give another --ledger path"
-        )
-    if version > SCHEMA or "calls" in odd:
-        which = "newer" if version > SCHEMA else "older"
-        raise UsageError(
-            f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
-            f"use the {which} version, or give another --ledger path"
-        )
-    missing = TABLES.keys() - {name for _, name in objects}
-    odd.update(name for _, name in others)
-    if missing != TABLES.keys():
-        odd |= missing  # all are made at once: one that is not there was lost
-    return _Shape(missing=missing, odd=odd)
-
-
-def _columns_of(definition: str) -> list[str]:
-    """Return the names of the columns in a definition of TABLES."""
-    return re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)\b", definition)
-
-
-def _check_pages(connection: sqlite3.Connection, shape: _Shape) -> None:
-    """Raise sqlite3.DatabaseError if a file is damaged."""
-    if not shape.odd:
-        result = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if result == ("ok",):
-            return
-    error = sqlite3.DatabaseError("its pages contradict each other")
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    raise error
-
-
-def _was_ledger(path: Path) -> bool:
-    """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-    ):
-        if re.search(_TRACES, content):
-            return True
-        return not re.search(b"[^\0]", content)
-
-
-# What becomes of a damaged file.
-
-
-def _set_aside(path: Path, why: str) -> str:
-    """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
-
-    Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
-    The caller alone uses the ledger.
-    """
-    fresh = Path(f"{path}-new")
-    with ExitStack() as at_end:
-        # It goes if anything fails; once it is renamed there is nothing left to remove.
-        at_end.callback(fresh.unlink, missing_ok=True)
-        fresh.touch(mode=0o600)
-        with (
-            closing(_connect(fresh)) as new,
-            closing(_connect(path, _state(path))) as old,
-        ):
-            kept = _carry_over(old, new)
-        aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        # The logs go first: next to a new file they would be taken for that file's own.
-        for ending in (*_LOGS, ""):
-            file = Path(f"{path}{ending}")
-            if file.exists():
-                file.rename(f"{aside}{ending}")
-        fresh.rename(path)
-    return (
-        f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
-        f"{kept:,} of its rows verify and are used, the others are asked again"
-    )
-
-
-def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
-    """Copy what verifies in a damaged ledger to a new file; return how many replies do."""
-    new.executescript(f"{_creation()} PRAGMA user_version = {SCHEMA}; BEGIN")
-    sound = (row for row in _rows(old) if row.opened() is not None)
-    new.executemany(Sql.INSERT, sound)
-    imported = _readable(old, "SELECT key, run FROM imported")
-    new.executemany(Sql.MARK_IMPORTED, imported)
-    # Documents have seals of their own, which are checked when they are used.
-    documents = _readable(old, "SELECT kind, key, text FROM documents")
-    new.executemany(Sql.ADD_DOCUMENT, documents)
-    new.execute("COMMIT")
-    (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
-    return int(kept)
-
-
-def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
-    """Yield rows up to each damaged page from both sides, in STRETCHES of the key."""
-    for number in range(STRETCHES):
-        start = f"{number:02x}"
-        end = f"{number + 1:02x}" if number + 1 < STRETCHES else "g"
-        for order in ("", " DESC"):
-            query = f"{Sql.ROWS} WHERE key >= ? AND key < ? ORDER BY key{order}"
-            for values in _readable(old, query, (start, end)):
-                yield StoredRow._make(values)
-
-
-def _readable(
-    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
-) -> Iterator[Row]:
-    """Yield the rows of a query up to the first damage."""
-    with suppress(sqlite3.Error):
-        for row in old.execute(query, values):
-            if None not in row:
-                yield row
 
 
 # Who else could change a ledger.
@@ -539,7 +414,7 @@ def _readable(
 def _notes_on_others(path: Path) -> list[str]:
     """Return how others could change it. Raises UsageError if they could do so unnoticed."""
     notes = []
-    for ending in ("", *_LOGS, "-claims"):
+    for ending in ("", *LOGS, "-claims"):
         file = Path(f"{path}{ending}")
         try:
             status = file.stat()

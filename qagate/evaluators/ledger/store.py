@@ -9,8 +9,12 @@ from qagate.evaluators.ledger.rows import Row, Statements
 class Store(Protocol):
     """An open ledger: any thread may call its methods, and they raise StoreError if it fails."""
 
-    notes: tuple[str, ...]
-    """What the report says about it: damage, and who could change it."""
+    times_mended: int
+    """How often it proved to be damaged since it was opened; some of what it held was lost then."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the report says about it: damage, and who could change it."""
 
     @property
     def near(self) -> bool:
@@ -28,6 +32,12 @@ class Store(Protocol):
 
     def change(self, statements: Statements) -> None:
         """Return once all changes are on the disk."""
+
+    def mend(self, why: str) -> None:
+        """Replace what is damaged as far as it can be read, where that is not the server's work."""
+
+    def begin_search(self) -> None:
+        """Look for damage from now on while other work goes on, if the database does not."""
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other run is making."""

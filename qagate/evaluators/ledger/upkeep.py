@@ -23,7 +23,7 @@ from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import RowId, Sql, StoredDocument, StoredRow
 from qagate.evaluators.ledger.sqlite import is_foreign
 from qagate.evaluators.ledger.store import Store
-from qagate.evaluators.output import plural, write_whole
+from qagate.evaluators.output import UnwrittenError, plural, write_whole
 from qagate.evaluators.text import canonical
 
 UNKEPT_FOLDER = Path(".qa")
@@ -113,6 +113,31 @@ def ledger_stats(
     return dict(sorted(totals.items())), counts
 
 
+class RowCounts(NamedTuple):
+    """How many replies of a ledger are what was written."""
+
+    sound: int
+    damaged: int
+    unsigned: int
+    """Those without the signature of this process's secret."""
+
+
+def count_rows(store: Store) -> RowCounts:
+    """Return how many replies are sound; each is read. Raises StoreError for a damaged file."""
+    signer = rows.Signer()
+    sound = 0
+    damaged = 0
+    unsigned = 0
+    for row in read_rows(store):
+        if row.opened() is None:
+            damaged += 1
+        elif not signer.accepts(row):
+            unsigned += 1
+        else:
+            sound += 1
+    return RowCounts(sound=sound, damaged=damaged, unsigned=unsigned)
+
+
 def _row_count(store: Store, table: str) -> int:
     ((count,),) = store.read(f"SELECT count(*) FROM {table}")
     return int(count)
@@ -154,10 +179,14 @@ def _first_line(place: LedgerPlace) -> str:
 
 
 def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
-    """Take in what this ledger did not take in earlier runs of the working folder; yield notes."""
+    """Take in what this ledger did not take in earlier runs of the working folder; yield notes.
+
+    What cannot be taken in would be paid for once more: raises UsageError, or UnwrittenError
+    if the disk is full. Lines that do not verify are no such replies, and are named.
+    """
     for path in sorted(UNKEPT_FOLDER.glob("unkept-*.jsonl")):
         try:
-            first_line = next(_read_lines(path), b"").decode()
+            first_line = next(_read_lines(path), b"").decode("utf-8", "replace")
             if first_line != _first_line(place):
                 continue
             if not _is_trusted(path):
@@ -166,13 +195,25 @@ def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
             new, _, refused = import_rows(store, path)
             if not refused:
                 path.unlink(missing_ok=True)
-        except (OSError, rows.StoreError, UsageError, ValueError) as error:
-            yield f"{path} is not taken in: {error}"
-            continue
+        except (OSError, rows.StoreError, UsageError) as error:
+            raise _not_taken_in(path, error) from None
         note = f"{plural(new, 'row')} taken in from {path}"
         if refused:
             note += f"; {len(refused)} refused: {refused[0]}"
         yield note
+
+
+def _not_taken_in(path: Path, error: Exception) -> UsageError | UnwrittenError:
+    """Return the error that ends a run before it pays anew for replies that lie in a file."""
+    message = (
+        f"{path}: replies that an earlier run paid for cannot be taken into the ledger "
+        f"({error}); nothing was asked: "
+    )
+    if isinstance(error, rows.StoreError) and error.is_full:
+        return UnwrittenError(f"{message}free some space and run again")
+    return UsageError(
+        f"{message}mend that, or move the file away to pay for them again"
+    )
 
 
 def _is_trusted(path: Path) -> bool:

@@ -612,7 +612,8 @@ class Caller:
         return self._settings.replay
 
     def open(self) -> None:
-        """Look for a route before the first call."""
+        """Look for a route before the first call, and for damage to the ledger from now on."""
+        self.ledger.begin_search()
         if self._find_route is not None:
             with suppress(LedgerError):  # the first call looks again, and reports it
                 self._take_route(self._find_route(self))

@@ -23,6 +23,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.negotiation import described
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
 from qagate.evaluators.runtime.item_worker import ItemWorker
@@ -418,13 +419,13 @@ class Job:
     def make_engine(self, writer: OutcomeWriter) -> Engine:
         """Return the engine, which tells ``writer`` of everything before the ``store``.
 
-        Raises UsageError for any failure.
+        Raises UnwrittenError for a full disk, and UsageError for any other failure.
         """
         try:
             if self.store is not None:
                 writer = OutcomeStore(self.store, writer)
             return self.make(writer)
-        except core.UsageError:
+        except (core.UsageError, UnwrittenError):
             raise
         except Exception as error:  # noqa: BLE001  # a traceback would help nobody
             raise core.UsageError(

@@ -34,6 +34,7 @@ from types import FrameType
 from typing import assert_never
 
 from qagate.evaluators.core import Outcome, UsageError
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime import outcomes
 from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
 from qagate.evaluators.runtime.outcomes import (
@@ -164,9 +165,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The engine cannot be made; ``message`` is for the user."""
+    """The engine cannot be made, for a reason that the user learns."""
 
-    message: str
+    error: UsageError | UnwrittenError
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,20 +281,23 @@ class EngineProcess(EngineHandle):
         return True
 
     def start(self) -> None:
-        """Make the engine and begin. Raises UsageError if that is impossible, or OSError."""
+        """Make the engine and begin.
+
+        Raises UsageError or UnwrittenError if that is impossible, OSError without a process.
+        """
         if self._process.pid is None:
             self.fork()
         notice: Notice
         try:
             notice = self._connection.recv()
         except (EOFError, ConnectionError):
-            notice = Problem(self._death())
+            notice = Problem(UsageError(self._death()))
         except BaseException:  # an interrupt: nobody else can end the process
             self.abandon()
             raise
         if isinstance(notice, Problem):
             self._process.join()
-            raise UsageError(notice.message)
+            raise notice.error
         self._thread.start()
         self._writer.start()
 
@@ -530,7 +534,7 @@ def work(
         return
     except Exception as error:  # noqa: BLE001  # a traceback would help nobody
         message = f"the engine failed: {type(error).__name__}: {error}"
-        writer.send(Problem(message))
+        writer.send(Problem(UsageError(message)))
         return
     assert isinstance(job, Job)
     _do(job, writer, wait_for_loading)
@@ -545,8 +549,8 @@ def _do(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         engine = job.make_engine(writer)
-    except UsageError as error:
-        writer.send(Problem(str(error)))
+    except (UsageError, UnwrittenError) as error:
+        writer.send(Problem(error))
         return
     writer.send(Made())
 

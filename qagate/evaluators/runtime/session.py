@@ -23,6 +23,7 @@ from qagate.evaluators.core import (
     Ask,
     CallError,
     Model,
+    QAError,
     StoppedError,
     Usage,
     UsageError,
@@ -39,6 +40,9 @@ T = TypeVar("T")
 
 GRACE_SECONDS = 3.0
 """For so long calls in flight may still arrive when the user stops a command."""
+
+REPLY_BYTES = 4096
+"""Of a reply in the ledger, with what was sent; few are longer."""
 
 CLOSING_SECONDS = 5.0
 """For so long the end of a CallThread is waited for."""
@@ -69,10 +73,28 @@ class CallSession:
         self._began = time.monotonic()
 
     def open_ledger(self) -> Ledger:
-        """Return the ledger, with the replies of earlier reports beside it. Raises UsageError."""
+        """Return the ledger, with the replies of earlier reports beside it.
+
+        Raises UsageError if it cannot be used, UnwrittenError if the disk is full.
+        """
         settings = self.settings
         beside = load_beside(settings.beside)
-        return Ledger(settings.ledger, read_only=settings.replay, beside=beside)
+        ledger = Ledger(settings.ledger, read_only=settings.replay, beside=beside)
+        self._try_writing(ledger)
+        return ledger
+
+    def _try_writing(self, ledger: Ledger) -> None:
+        """See before the first call whether the ledger takes a group of replies.
+
+        Raises UsageError, or UnwrittenError if the disk is full; the ledger is closed then.
+        """
+        if self.settings.replay or not self.models:
+            return
+        try:
+            ledger.try_writing(2 * self.settings.concurrency * REPLY_BYTES)
+        except QAError:
+            ledger.close()
+            raise
 
     def caller(
         self,
@@ -102,6 +124,7 @@ class CallSession:
                 place = Path(folder, "ledger")
                 read_only = False
             ledger = stack.enter_context(Ledger(place, read_only=read_only))
+            self._try_writing(ledger)
             return asyncio.run(self._work(work, ledger))
 
     async def _work(self, work: Callable[[Caller], Awaitable[T]], ledger: Ledger) -> T:

@@ -12,8 +12,8 @@ from pathlib import Path
 from qagate.evaluators import doors
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.ledger import LedgerError, upkeep
-from qagate.evaluators.ledger.place import read_place
+from qagate.evaluators.ledger import LedgerError, damage, upkeep
+from qagate.evaluators.ledger.place import PostgresUrl, read_place
 from qagate.evaluators.ledger.rows import StoreError
 from qagate.evaluators.ledger.sqlite import exists, open_store
 from qagate.evaluators.models.catalogue import load_catalogue
@@ -25,22 +25,24 @@ from qagate.evaluators.output import aligned_table, plural, say, write_whole
 from qagate.evaluators.text import one_line
 
 DEFAULT = Path(".qa/ledger.sqlite3")
-DONE, REFUSED = 0, 4
+DONE, DAMAGED, REFUSED = 0, 1, 4
 DAY_S = 86_400.0
 MAX_NAMED = 20  # bad lines that are named one by one
 HEAD = (
     *("model", "calls", "tokens in", "cached", "tokens out"),
     *("call time", "cost", "first", "last"),
 )
+SET_ASIDE_LATER = ": the next run sets aside what it needs"
 COUNTED = {
-    "damaged": ("damaged row", ": the next run sets aside what it needs"),
-    "unsigned": ("unsigned row", ": the next run sets aside what it needs"),
+    "damaged": ("damaged row", SET_ASIDE_LATER),
+    "unsigned": ("unsigned row", SET_ASIDE_LATER),
     "aside": ("row", " set aside by earlier runs"),
     "imported": ("row", " imported"),
     "documents": ("document", " with them"),
 }
 NOTE = (
-    "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
+    "exit codes: 0 done, 1 the disk or the file refused, or `check` found damage, 4 wrong "
+    "arguments or bad lines"
 )
 
 Options = argparse.Namespace
@@ -133,6 +135,42 @@ def prune(options: Options) -> int:
     return DONE
 
 
+def check(options: Options) -> int:
+    """Read all of the ledger and say what is damaged; with --mend put a new file in its place."""
+    problems: list[str] = []
+    if not isinstance(
+        options.ledger, PostgresUrl
+    ):  # whose server looks after its pages
+        problems = damage.problems_of(options.ledger)
+    if problems:
+        return _mended(options, problems)
+    with closing(open_store(options.ledger, read_only=True)) as opened:
+        say(sys.stderr, *opened.notes)
+        counts = upkeep.count_rows(opened)
+    say(sys.stdout, f"{options.ledger}: sound replies: {counts.sound:,}")
+    if counts.damaged:
+        say(sys.stdout, f"{plural(counts.damaged, 'damaged row')}{SET_ASIDE_LATER}")
+    if counts.unsigned:
+        say(sys.stdout, f"{plural(counts.unsigned, 'unsigned row')}{SET_ASIDE_LATER}")
+    return DAMAGED if counts.damaged or counts.unsigned else DONE
+
+
+def _mended(options: Options, problems: Sequence[str]) -> int:
+    """Say what is wrong with the pages of a ledger file; with --mend set it aside."""
+    say(sys.stderr, *(f"{options.ledger}: damaged: {problem}" for problem in problems))
+    if not options.mend:
+        say(
+            sys.stderr,
+            f"{options.ledger}: a run sets it aside when it meets the damage; --mend does so now",
+        )
+        return DAMAGED
+    with closing(open_store(options.ledger)) as opened:
+        if not opened.times_mended and not opened.notes:
+            opened.mend(problems[0])
+        say(sys.stdout, *opened.notes)
+    return DONE
+
+
 def _date(text: str) -> float:
     try:
         return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
@@ -162,6 +200,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
     "export": ("write rows as JSON lines, to a file or to stdout", export),
     "import": ("add the rows of an exported file", import_),
     "prune": ("remove rows by age or model", prune),
+    "check": ("read all of it and say what is damaged", check),
     "batches": ("list the batches that providers have; cancel one", batches),
 }
 
@@ -196,6 +235,11 @@ def main(argv: Sequence[str]) -> int:
     adds["prune"](
         "--yes", action="store_true", help="remove them; without it only count"
     )
+    adds["check"](
+        "--mend",
+        action="store_true",
+        help="set a damaged file aside; rows that verify go on in a new one",
+    )
     adds["batches"](
         "--cancel", metavar="ID", help="stop a batch; calls that are done stay"
     )
@@ -214,5 +258,9 @@ def main(argv: Sequence[str]) -> int:
         raise  # as `| head` does to any command
     except (OSError, StoreError) as error:
         reason = getattr(error, "strerror", None) or error
+        if isinstance(error, StoreError) and error.is_damage:
+            reason = (
+                f"it is damaged: {error}; `qagate ledger check --mend` sets it aside"
+            )
         what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
         raise LedgerError(what) from None

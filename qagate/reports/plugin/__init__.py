@@ -28,6 +28,7 @@ from qagate.cases import discovery
 from qagate.cases.dataset import Plan
 from qagate.door import PREFIX_HELP, PREFIX_SETTING
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.text import harmless
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.option_table import declare_options
@@ -83,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
         worker_input = _worker_input(config)
     except UsageError as problem:
         raise pytest.UsageError(harmless(str(problem))) from None
+    except UnwrittenError as problem:
+        pytest.exit(harmless(str(problem)), int(pytest.ExitCode.INTERNAL_ERROR))
     if worker_input is None:
         return
     config.stash[worker.WORKER_INPUT] = worker_input

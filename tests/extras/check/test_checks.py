@@ -350,6 +350,18 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
     assert not found(too_easy, answered(30, 0, "judged"))
 
 
+def test_choices_that_are_nearly_all_right_cannot_see_a_loss() -> None:
+    options = {"options": ("Paris", "Rome"), "label": "B"}
+    right = [
+        item(row, f"{row}?", "Rome", recorded="B", **options) for row in range(1, 21)
+    ]
+    wrong = [
+        item(row, f"{row}?", "Rome", recorded="A", **options) for row in range(1, 21)
+    ]
+    assert found(too_easy, subject(*right, kind="choice")) == [("warning", 0)]
+    assert not found(too_easy, subject(*right[1:], wrong[0], kind="choice"))
+
+
 def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> None:
     """It is the share of models that were right; what is no share, as a percentage, is an error."""
     for value in ("1.5", "-1", "nan", "easy"):

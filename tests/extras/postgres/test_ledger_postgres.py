@@ -286,6 +286,41 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
         asyncio.run(scenario(ledger))
 
 
+@pytest.mark.parametrize(
+    "kind", ["OperationalError", "ProgrammingError", "InternalError", "InterfaceError"]
+)
+def test_an_error_without_a_state_is_a_lost_connection(
+    place: PostgresUrl, kind: str
+) -> None:
+    """The driver's own: behind a pooler it gets another session's answers, on an open line."""
+    import psycopg  # noqa: PLC0415
+
+    link = postgres.PostgresLink(place)
+    errors = [getattr(psycopg, kind)("received 2 results from command 'BEGIN'")]
+    connections: list[object] = []
+
+    def work(connection: "psycopg.Connection[tuple[object, ...]]") -> object:
+        connections.append(connection)
+        if errors:
+            raise errors.pop()
+        return connection.execute("SELECT 1").fetchall()
+
+    try:
+        assert link.run(work, 10.0) == [(1,)]
+        first, second = connections
+        assert first is not second
+    finally:
+        link.close()
+
+
+def test_a_value_that_no_text_can_hold_is_no_lost_connection(
+    place: PostgresUrl,
+) -> None:
+    """Nothing would change with another attempt."""
+    with Ledger(place) as ledger, pytest.raises(StoreError, match="NUL"):
+        ledger.store.read("SELECT ?::text", ("a\0b",))
+
+
 @pytest.mark.untraced
 def test_what_waits_for_a_server_is_kept_in_the_end(
     cluster: Cluster, place: PostgresUrl
@@ -448,6 +483,36 @@ def test_behind_a_pooler_nothing_is_left_in_a_session(
     assert ask(pool, "SELECT count(*) FROM calls") == 62
     assert ask(pool, "SELECT count(*) FROM holders") == 0
     assert command("export", "--ledger", pooled) == 0
+
+
+def test_no_reply_is_lost_where_a_pooler_loses_its_server(
+    pooled: str, place: PostgresUrl
+) -> None:
+    """All sessions behind it die, again and again; runs on either side of it go on."""
+    pool = PostgresUrl(pooled)
+    is_over = threading.Event()
+
+    def kill() -> None:
+        while not is_over.wait(0.2):
+            cut(place)
+
+    async def scenario(ledgers: Sequence[Ledger]) -> None:
+        for start in range(0, 240, 24):
+            puts = []
+            for number in range(start, start + 24):
+                puts.append(ledgers[number % 2].put(row_of(number)))
+            await asyncio.gather(*puts)
+            await asyncio.sleep(0.1)
+
+    killer = threading.Thread(target=kill)
+    with Ledger(pool) as first, Ledger(pool) as second:
+        killer.start()
+        try:
+            asyncio.run(scenario((first, second)))
+        finally:
+            is_over.set()
+            killer.join()
+    assert ask(place, "SELECT count(*) FROM calls") == 240
 
 
 def test_a_lease_that_was_lost_is_taken_anew(

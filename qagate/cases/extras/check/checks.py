@@ -26,10 +26,12 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.extras.lexical.overlap import rate
+from qagate.evaluators.judges.offline import choice_of
 from qagate.evaluators.languages.detection import words
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import NUMBER, Settings, load_settings
-from qagate.evaluators.replies.readers import Invalid, read_yes_no
+from qagate.evaluators.replies.choices import read_choice, yes_or_no
+from qagate.evaluators.replies.readers import Invalid
 from qagate.evaluators.statistics.paired import smallest_n
 from qagate.evaluators.text import first_of, hint, shown
 
@@ -232,14 +234,21 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
 
 def _is_right(slice_: Slice, case: Case) -> bool:
     answer = case.recorded or ""
-    if slice_.kind.words:
-        said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))
+    if slice_.kind.closed:
+        said = _chosen(slice_, case, answer)
         verdict = Verdict(
             grade=UNANSWERED if isinstance(said, Invalid) else said, reason=""
         )
     else:
         verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
     return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
+
+
+def _chosen(slice_: Slice, case: Case, answer: str) -> str | Invalid:
+    """Return which option an answer chooses, as a run reads it."""
+    if slice_.kind.words:
+        return read_choice(answer, yes_or_no(slice_.yes, slice_.no))
+    return choice_of(case, answer)
 
 
 def old_difficulty(

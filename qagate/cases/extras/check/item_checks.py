@@ -162,7 +162,7 @@ def _folded(text: str) -> str:
 
 def leaks(subject: Subject) -> Iterator[Finding]:
     """Find questions that hold a gold of four letters or more in whole words, but no choice."""
-    if subject.slice_.kind.words:
+    if subject.slice_.kind.closed:
         return
     language = language_of(subject.slice_.language)
     either = language.either if language else frozenset()

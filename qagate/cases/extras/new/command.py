@@ -82,6 +82,8 @@ class Example:
     unknown: str
     claim: str
     """A question whose answer is yes."""
+    choose: str
+    """Asks for the letter of an option."""
     yes: str
     no: str
 
@@ -121,7 +123,8 @@ def main(argv: Sequence[str]) -> int:
         data_file: kind.rows.format_map(asdict(example)),
     }
     if kind.slots:
-        prompt = texts.files.prompt.format(language=options.lang, slots=kind.slots)
+        slots = kind.slots.replace("{choose}", example.choose)
+        prompt = texts.files.prompt.format(language=options.lang, slots=slots)
         files[f"answer.{options.lang}.yaml"] = prompt
     module = texts.files.module.format(name=options.name, claim=kind.claim)
     files[f"test_{options.name}.py"] = module
@@ -205,6 +208,7 @@ def _translation_advice(text: str, english: Example) -> str:
         english.expected,
         english.wrong,
         english.claim,
+        english.choose,
         "yes: ",
     ]
     numbers = []

@@ -288,6 +288,7 @@ class PostgresStore:
         self, url: PostgresUrl, notes: Sequence[str], *, read_only: bool
     ) -> None:
         self.notes = tuple(notes)
+        self.times_mended = 0
         self._url = url
         self._read_only = read_only
         # Look-ups and claims never wait for a commit to reach the server's disk.
@@ -343,6 +344,12 @@ class PostgresStore:
                     cursor.executemany(_native(sql), ordered)
 
         self._durable.run(whole, 0.0 if self._read_only else PATIENCE_S)
+
+    def mend(self, why: str) -> None:
+        """Do nothing, as below."""
+
+    def begin_search(self) -> None:
+        """Do nothing: damage is the server's to find."""
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other live run is making."""
@@ -439,12 +446,17 @@ class PostgresLink:
 
     def _may_pass(self, error: psycopg.Error) -> bool:
         """Return whether another attempt may succeed; forget a connection that is of no use."""
-        connection, state = self._connection, error.sqlstate or ""
-        if connection is not None and (connection.closed or state == _READ_ONLY_SERVER):
+        state = error.sqlstate or ""
+        # The server names a state with every error of its own. An error without one is the
+        # driver's: it lost the server, or a pooler gave it the answers of another session.
+        is_lost = not state and not isinstance(error, psycopg.DataError)
+        connection = self._connection
+        if connection is not None and (
+            is_lost or connection.closed or state == _READ_ONLY_SERVER
+        ):
             connection.close()
             self._connection = None
-        lost = self._connection is None and isinstance(error, psycopg.OperationalError)
-        return lost or state.startswith(_MAY_PASS)
+        return self._connection is None or state.startswith(_MAY_PASS)
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,247 @@
+"""Damage to a ledger file: how it is looked for, and what becomes of the file.
+
+A ledger may be large, so that nobody reads it whole to open it. Whatever is read or written
+is checked by SQLite on the way, and each row by its checksum. The rest is looked through in
+stretches while a run waits for replies (``DamageSearch``), and whole by ``qagate ledger check``.
+
+A file that proves to be damaged is set aside. The rows in it that can be read and verify go on
+in a new file.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import randrange
+from time import monotonic
+
+from qagate.evaluators.ledger.rows import SCHEMA, Row, Sql, StoredRow
+from qagate.evaluators.ledger.sqlite_file import (
+    DAMAGE,
+    LOGS,
+    connect,
+    creation,
+    has_code,
+    state_of,
+)
+
+STRETCHES = 256
+"""A table is read in so many parts, by key: a bad page costs rows of one part only."""
+
+PAUSE_SECONDS = 0.02
+"""At least, between two stretches of a search."""
+
+PAUSE_SHARE = 4.0
+"""A search pauses so many times as long as its last stretch took: replies go first."""
+
+_SEARCHES = {
+    "calls": (
+        "SELECT count(*) FROM (SELECT length(reply) AS size, key, lag(key) "
+        "OVER (ORDER BY key, run) AS former FROM calls WHERE key >= ? AND key < ?) "
+        "WHERE size < 0 OR former > key"
+    ),
+    "imported": "SELECT count(run) - count(*) FROM imported WHERE key >= ? AND key < ?",
+    "documents": (
+        "SELECT count(length(text)) - count(*) FROM documents "
+        "WHERE kind = ? AND key >= ? AND key < ?"
+    ),
+}
+"""By table what reads a stretch of it, and answers with 0 where the stretch is sound."""
+
+_SEARCH_ASIDE = "SELECT count(reply) - count(*) FROM damaged"
+"""The same for all rows that were set aside: there are few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """A part of a table that is read at once."""
+
+    query: str
+    values: tuple[str, ...]
+
+
+def stretches_of(connection: sqlite3.Connection) -> list[Stretch]:
+    """Return the stretches that all of a ledger's large tables consist of.
+
+    Raises sqlite3.DatabaseError where the file is damaged.
+    """
+    stretches = [Stretch(query=_SEARCH_ASIDE, values=())]
+    for start, end in _ranges():
+        for table in ("calls", "imported"):
+            stretches.append(Stretch(query=_SEARCHES[table], values=(start, end)))
+    for kind in _kinds(connection):
+        for start, end in _ranges():
+            values = (kind, start, end)
+            stretches.append(Stretch(query=_SEARCHES["documents"], values=values))
+    return stretches
+
+
+def _kinds(connection: sqlite3.Connection) -> Iterator[str]:
+    """Yield the kinds of documents; each is one step in the index, however many there are."""
+    kind = ""
+    while True:
+        query = "SELECT min(kind) FROM documents WHERE kind > ?"
+        (next_kind,) = connection.execute(query, (kind,)).fetchone()
+        if next_kind is None:
+            return
+        kind = next_kind
+        yield kind
+
+
+def _ranges() -> Iterator[tuple[str, str]]:
+    """Yield the ranges of keys that a stretch spans: from a key on, and before another."""
+    for number in range(STRETCHES):
+        start = f"{number:02x}"
+        end = f"{number + 1:02x}" if number + 1 < STRETCHES else "g"
+        yield start, end
+
+
+def check_stretch(connection: sqlite3.Connection, part: Stretch) -> None:
+    """Read a stretch. Raises sqlite3.DatabaseError where the file is damaged."""
+    (bad_rows,) = connection.execute(part.query, part.values).fetchone()
+    if bad_rows:
+        error = sqlite3.DatabaseError("its pages contradict each other")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def problems_of(path: Path) -> list[str]:
+    """Return what SQLite finds wrong with a whole ledger file; it reads all of it."""
+    try:
+        with closing(connect(path, state_of(path))) as connection:
+            rows = connection.execute("PRAGMA integrity_check(10)").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [str(text) for (text,) in rows if text != "ok"]
+
+
+class DamageSearch:
+    """Looks through a ledger file stretch by stretch, in a thread, until it is closed.
+
+    It begins anywhere, so that the stretches that a short run leaves out are others each time.
+    ``tell`` is called with what is wrong, once; the search has no file open then.
+    """
+
+    def __init__(self, path: Path, tell: Callable[[str], object]) -> None:
+        self._path = path
+        self._tell = tell
+        self._is_over = threading.Event()
+        self._reading = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._thread = threading.Thread(
+            target=self._run, name="qa-ledger-check", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End, at once, and return when no file is open any more."""
+        self.interrupt()
+        if (
+            self._thread.ident is not None
+            and self._thread is not threading.current_thread()
+        ):
+            self._thread.join()
+
+    def interrupt(self) -> None:
+        """Read nothing more; return when no file is open any more."""
+        self._is_over.set()
+        connection = self._connection
+        if connection is not None:
+            with suppress(sqlite3.ProgrammingError):  # closed meanwhile
+                connection.interrupt()
+        with self._reading:
+            return
+
+    def _run(self) -> None:
+        problem = ""
+        try:
+            self._search()
+        except sqlite3.DatabaseError as error:
+            if has_code(error, *DAMAGE):
+                problem = str(error)
+        if problem and not self._is_over.is_set():
+            self._tell(problem)
+
+    def _search(self) -> None:
+        """Look through all stretches. Raises sqlite3.DatabaseError at the first damage."""
+        with self._reading, closing(connect(self._path)) as connection:
+            stretches = stretches_of(connection)
+        first = randrange(len(stretches))
+        for part in [*stretches[first:], *stretches[:first]]:
+            if self._is_over.is_set():
+                return
+            began = monotonic()
+            with self._reading, closing(connect(self._path)) as connection:
+                self._connection = connection
+                check_stretch(connection, part)
+            self._connection = None
+            self._is_over.wait(max(PAUSE_SECONDS, PAUSE_SHARE * (monotonic() - began)))
+
+
+def set_aside(path: Path, why: str) -> str:
+    """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
+
+    Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
+    The caller alone uses the ledger.
+    """
+    fresh = Path(f"{path}-new")
+    with ExitStack() as at_end:
+        # It goes if anything fails; once it is renamed there is nothing left to remove.
+        at_end.callback(fresh.unlink, missing_ok=True)
+        fresh.touch(mode=0o600)
+        with (
+            closing(connect(fresh)) as new,
+            closing(connect(path, state_of(path))) as old,
+        ):
+            kept = _carry_over(old, new)
+        aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
+        # The logs go first: next to a new file they would be taken for that file's own.
+        for ending in (*LOGS, ""):
+            file = Path(f"{path}{ending}")
+            if file.exists():
+                file.rename(f"{aside}{ending}")
+        fresh.rename(path)
+    return (
+        f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
+        f"{kept:,} of its rows verify and are used, the others are asked again"
+    )
+
+
+def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
+    """Copy what verifies in a damaged ledger to a new file; return how many replies do."""
+    new.executescript(f"{creation()} PRAGMA user_version = {SCHEMA}; BEGIN")
+    sound = (row for row in _rows(old) if row.opened() is not None)
+    new.executemany(Sql.INSERT, sound)
+    imported = _readable(old, "SELECT key, run FROM imported")
+    new.executemany(Sql.MARK_IMPORTED, imported)
+    # Documents have seals of their own, which are checked when they are used.
+    documents = _readable(old, "SELECT kind, key, text FROM documents")
+    new.executemany(Sql.ADD_DOCUMENT, documents)
+    new.execute("COMMIT")
+    (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
+    return int(kept)
+
+
+def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
+    """Yield rows up to each damaged page from both sides, in stretches of the key."""
+    for start, end in _ranges():
+        for order in ("", " DESC"):
+            query = f"{Sql.ROWS} WHERE key >= ? AND key < ? ORDER BY key{order}"
+            for values in _readable(old, query, (start, end)):
+                yield StoredRow._make(values)
+
+
+def _readable(
+    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
+) -> Iterator[Row]:
+    """Yield the rows of a query up to the first damage."""
+    with suppress(sqlite3.Error):
+        for row in old.execute(query, values):
+            if None not in row:
+                yield row
