@@ -130,6 +130,12 @@ def of_exception(error: Exception) -> CallError:
         message = f"the body cannot be decoded: {decoding_error.message}"
         return TransientError("bad_body", message)
     # From the narrow class to the wide one: some of these are also TimeoutErrors or OSErrors.
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        message = (
+            "its certificate is not trusted; name the file with the certificates of your "
+            f"network in SSL_CERT_FILE ({error.certificate_error})"
+        )
+        return FatalError(ENVIRONMENT, message)
     if isinstance(error, NO_CONNECTION):
         return TransientError("unreachable", f"no connection: {_description(error)}")
     if isinstance(error, TimeoutError):
