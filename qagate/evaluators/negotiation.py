@@ -59,15 +59,15 @@ class Negotiated:
         """What differs, each in a few words; empty for what most servers take."""
         differences = [f"without {name}" for name in self.omit]
         if self.max_tokens_as:
-            differences.append(f"{MAX_TOKENS} as {self.max_tokens_as}")
+            differences.append(f"with {MAX_TOKENS} as {self.max_tokens_as}")
         if not self.takes_system:
-            differences.append("the system message before the user's")
+            differences.append("with the system message before the user's")
         if not self.takes_calls and self.takes_schema:
-            differences.append("JSON by a schema in place of a function call")
+            differences.append("with JSON by a schema in place of a function call")
         elif not self.takes_calls:
-            differences.append("JSON as text in place of a function call")
+            differences.append("with JSON as text in place of a function call")
         elif not self.takes_schema:
-            differences.append("a function call in place of JSON by a schema")
+            differences.append("with a function call in place of JSON by a schema")
         return tuple(differences)
 
     @property

@@ -127,7 +127,7 @@ LM_STUDIO = quirky.judge(quirky.QUIRKS["lm_studio"])
 def test_what_was_negotiated_is_said_in_a_note(capitals: Project) -> None:
     with loopback(handler=LM_STUDIO) as server:
         capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
-        said = f"openai:j@{server.url}/v1: sent JSON by a schema in place of a function"
+        said = f"openai:j@{server.url}/v1: sent with JSON by a schema in place of a function"
     assert capitals.outcomes()["passed"] == ITEMS
     assert any(said in note for note in capitals.report()["notes"])
 
