@@ -13,7 +13,7 @@ from qagate.evaluators import core
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kept_requests import documents_of, key_of, request_key
 from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.models import connect
+from qagate.evaluators.models import LazyModel, connect
 from qagate.evaluators.negotiation import (
     AS_MOST,
     Negotiated,
@@ -139,8 +139,24 @@ def test_a_model_without_a_temperature_draws_its_replies() -> None:
     with loopback() as server:
         model = connect(spec_of("openai", server), Key(SECRET))
     assert not model.limits.is_random
-    model.negotiated = Negotiated(omit=("temperature",))  # type: ignore[attr-defined]
+    assert isinstance(model, LazyModel)
+    model.negotiated = Negotiated(omit=("temperature",))
     assert model.limits.is_random
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_batch_is_written_like_single_calls(is_open: bool) -> None:
+    """Whether it was begun before or after the negotiation."""
+    known = Negotiated(omit=("temperature",), max_tokens_as="max_completion_tokens")
+    with loopback() as server:
+        model = connect(spec_of("openai", server), Key(SECRET))
+    assert isinstance(model, LazyModel)
+    if is_open:
+        model.batches()
+    model.negotiated = known
+    body = model.batches().body(WANTED)
+    assert body["max_completion_tokens"] == 9
+    assert "temperature" not in body
 
 
 def test_a_system_message_that_is_refused_stands_before_the_user_s(
