@@ -27,6 +27,7 @@ from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
@@ -36,7 +37,10 @@ from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
 def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
     """Return what the model under test is asked; the case's text goes in as it is."""
     values = {"question": case.question, "context": case.context}
-    return chat_messages(fill(prompt.system, values), fill(prompt.user, values))
+    user = fill(prompt.user, values)
+    if not case.context:
+        user = user.lstrip("\n")  # a prompt may begin with the context
+    return chat_messages(fill(prompt.system, values), user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,8 @@ class _SliceTasks:
         The baseline's own model is asked anew: its kept answers may be those of the baseline.
         """
         for answers in earlier:
-            if answers.role == BASELINE and answers.model == self._answerer.spec:
+            is_baseline = answers.role == BASELINE
+            if is_baseline and may_be_one_spec(answers.model, self._answerer.spec):
                 return THIS_RUN
         return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 

@@ -135,8 +135,15 @@ def test_a_key_may_be_an_order(tmp_path: Path, answer: object) -> None:
         ({"answer": ["A", "Burgas"]}, "'Burgas' is no letter"),
         ({"answer": True}, "the letter, text or number of an option is needed"),
         ({"answer": "A", "answer_key": "B"}, "names another option than 'answer'"),
-        ({"options": ["one"], "answer": "A"}, "1 options; give 2 to 10 of them"),
-        ({"options": ["So", "„So“."], "answer": "A"}, "cannot be told apart"),
+        (
+            {"options": ["one"], "answer": "A"},
+            "1 different options; give 2 to 10 of them",
+        ),
+        ({"options": ["So", "„So“."], "answer": "A"}, "1 different options"),
+        (
+            {"options": ["So", "So", "Va"], "answer": "CAB"},
+            "an order names every option",
+        ),
         (
             {"options": ["B", "A"], "answer": "B"},
             "the text of one option, and the letter",
@@ -156,6 +163,14 @@ def test_a_row_without_one_right_option_is_refused(
     message = refused(tmp_path, **row)
     assert said in message
     assert "data.jsonl:1" in message
+
+
+@pytest.mark.parametrize("answer", ["A", "C", "2 R", ["C"]])
+def test_equal_options_are_shown_once(tmp_path: Path, answer: object) -> None:
+    """Either key means the same text."""
+    case = one(tmp_path, options=["2 R", "3 R", "2 R"], answer=answer)
+    assert sorted(case.options) == ["2 R", "3 R"]
+    assert case.golds == ("2 R",)
 
 
 def test_options_that_differ_in_case_alone_are_told_apart(tmp_path: Path) -> None:
@@ -217,3 +232,24 @@ def test_questions_on_one_passage_form_a_cluster(tmp_path: Path) -> None:
         one(tmp_path, answer="B", passage="A text.", question="Another?")
     )
     assert kind.shared(one(tmp_path, answer="A")) == ()
+
+
+@pytest.mark.parametrize("gold", ["1", "B", "Б"])
+def test_a_gold_that_names_an_option_which_is_not_shown_is_refused(
+    tmp_path: Path, gold: str
+) -> None:
+    """The form of INCLUDE and Global-MMLU; as graded answers it would be wrong throughout."""
+    row = {"question": "q?", "choices": ["Plovdiv", "Sofia"], "answer": gold}
+    with pytest.raises(UsageError, match="options are shown only by 'kind: choice'"):
+        loaded(tmp_path, json.dumps(row), "jsonl")
+
+
+def test_a_gold_text_beside_options_is_graded(tmp_path: Path) -> None:
+    row = {"question": "q?", "choices": ["Plovdiv", "Sofia"], "answer": "Sofia"}
+    [case] = loaded(tmp_path, json.dumps(row), "jsonl")
+    assert case.golds == ("Sofia",)
+
+
+def test_a_letter_alone_is_a_gold_where_there_are_no_options(tmp_path: Path) -> None:
+    [case] = loaded(tmp_path, "question,answer,a,b\nWhich vitamin?,C,1,2\n")
+    assert case.golds == ("C",)
