@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from qagate.cases.dataset import Slice
 from qagate.cases.label_columns import as_judged
 from qagate.cases.labels import OWN_RATER, TIED, given_label, yes_or_no
-from qagate.cases.options import shown_question
+from qagate.cases.options import refuse_hidden_options, shown_question
 from qagate.cases.rows import (
     LAYOUTS,
     ItemRow,
@@ -209,6 +209,7 @@ def _checked_key(slice_: Slice, row: ItemRow) -> AnswerKey:
 
 
 def _graded_key(slice_: Slice, row: ItemRow) -> AnswerKey:
+    refuse_hidden_options(row)
     return AnswerKey(golds_of(row, slice_.language))
 
 

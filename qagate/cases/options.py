@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from qagate.cases.rows import MAX_LITERAL, OPTION_COLUMNS, ItemRow
+from qagate.cases.rows import LONE_LETTERS, MAX_LITERAL, OPTION_COLUMNS, ItemRow
 from qagate.cases.tables import Number
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.option_letters import MOST_OPTIONS, letters_of, place_of
@@ -34,6 +34,8 @@ FIRST_NUMBER: Mapping[str, int] = {
 }
 """Columns of public sets that say by their name from where they count."""
 
+LISTS_OF_OPTIONS = ("options", "choices")
+_OPTION_NAME = re.compile(r"[A-JА-Я]|\d")
 _LETTER = re.compile(r"[(\[]?([^\W\d_])[)\].:]?")
 
 
@@ -72,6 +74,32 @@ def shown_question(
         label="".join(letter_of[place] for place in right),
         gold=", ".join(options[place] for place in right),
     )
+
+
+def has_options(values: Mapping[str, object]) -> bool:
+    """Return whether a row has options, in a list or a column each."""
+    for name in LISTS_OF_OPTIONS:
+        if values.get(name):
+            return True
+    for columns in OPTION_COLUMNS:
+        if columns != LONE_LETTERS and sum(name in values for name in columns) > 1:
+            return True
+    return False
+
+
+def refuse_hidden_options(row: ItemRow) -> None:
+    """Raise UsageError for a gold that names an option which the model would not be shown."""
+    values = row.record.values
+    if not has_options(values):
+        return
+    for column in row.layout.names["gold"]:
+        gold = values.get(column)
+        if isinstance(gold, str) and _OPTION_NAME.fullmatch(gold.strip()):
+            raise row.problem(
+                column,
+                f"{shown(gold)} names an option, and options are shown only by 'kind: "
+                "choice'; say so in dataset.yaml, or give the text as gold",
+            )
 
 
 def _drawn_order(question: str, options: Sequence[str], seed: int) -> list[int]:

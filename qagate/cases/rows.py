@@ -72,13 +72,14 @@ a file has are accepted forms, the main one first."""
 
 
 OPTION_LETTERS = "abcdefghij"
+LONE_LETTERS = tuple(OPTION_LETTERS)
 OPTION_COLUMNS: tuple[tuple[str, ...], ...] = (
     tuple(f"option_{letter}" for letter in OPTION_LETTERS),
     tuple(f"option_{number}" for number in range(1, 11)),
     tuple(f"option{number}" for number in range(1, 11)),
     tuple(f"choice_{letter}" for letter in OPTION_LETTERS),
     tuple(f"mc_answer{number}" for number in range(1, 11)),
-    tuple(OPTION_LETTERS),
+    LONE_LETTERS,
 )
 """The columns of options that stand in one each, by the ways to name them."""
 

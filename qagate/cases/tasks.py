@@ -27,6 +27,7 @@ from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
@@ -196,7 +197,8 @@ class _SliceTasks:
         The baseline's own model is asked anew: its kept answers may be those of the baseline.
         """
         for answers in earlier:
-            if answers.role == BASELINE and answers.model == self._answerer.spec:
+            is_baseline = answers.role == BASELINE
+            if is_baseline and may_be_one_spec(answers.model, self._answerer.spec):
                 return THIS_RUN
         return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 

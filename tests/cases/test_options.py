@@ -217,3 +217,24 @@ def test_questions_on_one_passage_form_a_cluster(tmp_path: Path) -> None:
         one(tmp_path, answer="B", passage="A text.", question="Another?")
     )
     assert kind.shared(one(tmp_path, answer="A")) == ()
+
+
+@pytest.mark.parametrize("gold", ["1", "B", "Б"])
+def test_a_gold_that_names_an_option_which_is_not_shown_is_refused(
+    tmp_path: Path, gold: str
+) -> None:
+    """The form of INCLUDE and Global-MMLU; as graded answers it would be wrong throughout."""
+    row = {"question": "q?", "choices": ["Plovdiv", "Sofia"], "answer": gold}
+    with pytest.raises(UsageError, match="options are shown only by 'kind: choice'"):
+        loaded(tmp_path, json.dumps(row), "jsonl")
+
+
+def test_a_gold_text_beside_options_is_graded(tmp_path: Path) -> None:
+    row = {"question": "q?", "choices": ["Plovdiv", "Sofia"], "answer": "Sofia"}
+    [case] = loaded(tmp_path, json.dumps(row), "jsonl")
+    assert case.golds == ("Sofia",)
+
+
+def test_a_letter_alone_is_a_gold_where_there_are_no_options(tmp_path: Path) -> None:
+    [case] = loaded(tmp_path, "question,answer,a,b\nWhich vitamin?,C,1,2\n")
+    assert case.golds == ("C",)

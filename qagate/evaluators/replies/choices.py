@@ -73,6 +73,7 @@ class _Words:
     reasons: frozenset[str]
     verbs: frozenset[str]
     joiners: frozenset[str]
+    above: frozenset[str]
     letter_words: frozenset[str]
 
 
@@ -94,6 +95,7 @@ def _words() -> _Words:
         reasons=of_all_languages("reasons"),
         verbs=of_all_languages("verbs"),
         joiners=of_all_languages("joiners"),
+        above=of_all_languages("above"),
         letter_words=frozenset(letter_words),
     )
 
@@ -121,6 +123,17 @@ def bare(text: str) -> str:
     """Return what tells an option's text from others: no quotes, markup and outer signs."""
     unquoted = " ".join(_QUOTES.sub("", without_markup(plain(text))).split())
     return unquoted.strip(".,;:!? ") or unquoted
+
+
+def points_at_others(text: str) -> bool:
+    """Return whether an option speaks of others: "all of the above", "both A and C"."""
+    words = {word.casefold() for word in _WORD.findall(text)}
+    if not words.isdisjoint(_words().above):
+        return True
+    letters = [
+        letter for letter in _LETTER.findall(text) if place_of(letter) is not None
+    ]
+    return len(letters) > 1 and not words.isdisjoint(_words().joiners)
 
 
 def read_choice(text: str, options: Sequence[AnswerOption]) -> str | Invalid:

@@ -17,6 +17,7 @@ from qagate.reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
+NO_LOSS_SEEN = "NO GATE SEES A LOSS"
 NOTHING_GRADED = "NOTHING GRADED"
 MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
@@ -33,6 +34,8 @@ class SessionFacts(SessionStatus):
     """The slices that were to decide, and have no gate of their own that did."""
     unpaired: tuple[str, ...] = ()
     """The slices that are compared with an earlier run, and have no gate on the difference."""
+    blind: tuple[str, ...] = ()
+    """The slices whose gates would pass without any right answer, each with what these become."""
     unmet: str = ""
     """Why a baseline is needed, where there is none, and which to give."""
     lost: tuple[str, ...] = ()
@@ -316,6 +319,17 @@ def _unpaired(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine |
     )
 
 
+def _blind(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
+    if not facts.blind:
+        return None
+    names = first_of(facts.blind)
+    reason = (
+        "they would pass if all right answers became what stands there; give a gate on correct, "
+        "or a drop with a margin below the share that was right"
+    )
+    return INCONCLUSIVE, f"{NO_LOSS_SEEN} in {names}: exit {INCONCLUSIVE}; {reason}"
+
+
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
     counted = (
         (facts.misses, "item", "missed, as the gates allow"),
@@ -342,6 +356,7 @@ BY_GATES: Sequence[Rule] = (
     _undecided,
     _baseline_lacks,
     _unpaired,
+    _blind,
 )
 """What decides by the gates, in this order; where none of them does, the run passed."""
 

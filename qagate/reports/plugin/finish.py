@@ -39,6 +39,12 @@ from qagate.reports.run.known_decisions import (
     document_of,
     known_here,
 )
+from qagate.reports.run.lineage import (
+    RetiredIds,
+    chain_of,
+    tried_beside,
+    unsettled,
+)
 from qagate.reports.run.provenance import provenance
 from qagate.reports.run.record import Record, total_cost
 from qagate.reports.run.report import WARNING, Decided, Report
@@ -133,15 +139,20 @@ def _with_history(
     known = known_here(options.here, options.report_dir, options.ledger)
     answers = answers_of(records, facts.provenance)
     tries: Mapping[str, tuple[str, ...]] = {}
+    retired_since: RetiredIds = {}
     needs_baseline = ""
     if baseline is None:
         needs_baseline = _needed_baseline(run, answers.keys(), known)
     elif not options.monitor:
         before = [decided for decided in known if decided.at < facts.started]
-        tries = earlier_tries(facts.model, baseline.sha256, answers, before)
+        chain = chain_of(baseline)
+        tried = [earlier.sha256 for earlier in tried_beside(facts.model, chain)]
+        tries = earlier_tries(facts.model, tried, answers, before)
+        retired_since = unsettled(facts.model, chain, before)
     return replace(
         facts,
         tries=tries,
+        unsettled=retired_since,
         needs_baseline=needs_baseline,
         waived=(*facts.waived, *_waived(run, tries)),
     )

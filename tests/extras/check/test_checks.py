@@ -118,7 +118,9 @@ def test_a_check_finds_what_is_wrong_and_no_more(
     for row, one in enumerate(example.get("items", [example]), 1):
         golds = one.get("gold", "x")
         fields = {
-            key: one[key] for key in ("context", "recorded", "label") if key in one
+            key: one[key]
+            for key in ("context", "recorded", "label", "metadata", "options")
+            if key in one
         }
         golds = [golds] if isinstance(golds, str) else golds
         cases.append(item(row, one["q"], *golds, language=language, **fields))
