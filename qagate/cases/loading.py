@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from qagate.cases.dataset import Slice
 from qagate.cases.label_columns import as_judged
 from qagate.cases.labels import OWN_RATER, TIED, given_label, yes_or_no
-from qagate.cases.options import refuse_hidden_options, shown_question
+from qagate.cases.options import refuse_hidden_options, shown_question, unnested
 from qagate.cases.rows import (
     LAYOUTS,
     ItemRow,
@@ -53,6 +53,8 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     table = read_table(slice_.path)
     if not slice_.kind.answered:
         table = as_judged(table, slice_)
+    if slice_.kind.closed:
+        table = unnested(table)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))

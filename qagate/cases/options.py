@@ -7,11 +7,11 @@ drawn from their texts, so that it is the same in every run, in whatever order t
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from qagate.cases.rows import LONE_LETTERS, MAX_LITERAL, OPTION_COLUMNS, ItemRow
-from qagate.cases.tables import Number
+from qagate.cases.tables import Number, Table
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.option_letters import MOST_OPTIONS, letters_of, place_of
 from qagate.evaluators.replies.choices import (
@@ -59,12 +59,13 @@ def shown_question(
     """Return a row's question with its options in the order that ``seed`` draws.
 
     ``index_from`` is the number of the first option, where keys may be numbers. Raises UsageError
-    for fewer than two options or more than ten, for equal ones, and for a key that names none.
+    for fewer than two different options or more than ten, and for a key that names none.
     """
     column, options, labels = _read_options(row)
-    _check_options(row, column, options)
+    shown_as = _places_shown(row, column, options)
     right = _right_places(row, options, labels, language, index_from)
-    order = _drawn_order(question, options, seed)
+    right = [shown_as[place] for place in right]
+    order = _drawn_order(question, options, set(shown_as), seed)
     letters = letters_of(language)
     letter_of = {place: letters[rank] for rank, place in enumerate(order)}
     lines = [f"{letter_of[place]}) {options[place]}" for place in order]
@@ -74,6 +75,22 @@ def shown_question(
         label="".join(letter_of[place] for place in right),
         gold=", ".join(options[place] for place in right),
     )
+
+
+def unnested(table: Table) -> Table:
+    """Return a table whose questions are texts, with the options beside them.
+
+    Some public sets have a mapping in the place of a question: ``{stem: …, choices: […]}``.
+    """
+    records = []
+    for record in table.records:
+        values = record.values
+        question = values.get("question")
+        if isinstance(question, Mapping) and "stem" in question:
+            choices = question.get("choices")
+            values = {**values, "question": question["stem"], "choices": choices}
+        records.append(replace(record, values=values))
+    return replace(table, records=records)
 
 
 def has_options(values: Mapping[str, object]) -> bool:
@@ -102,11 +119,12 @@ def refuse_hidden_options(row: ItemRow) -> None:
             )
 
 
-def _drawn_order(question: str, options: Sequence[str], seed: int) -> list[int]:
-    """Return the places of options in the file, in the order in which they are shown."""
-    places = list(range(len(options)))
+def _drawn_order(
+    question: str, options: Sequence[str], places: Collection[int], seed: int
+) -> list[int]:
+    """Return these places of options in the file, in the order in which they are shown."""
     if seed == FILE_ORDER:
-        return places
+        return sorted(places)
     return sorted(places, key=lambda place: digest([seed, question, options[place]]))
 
 
@@ -173,20 +191,21 @@ def _option_text(row: ItemRow, column: str, value: object) -> str:
     return " ".join(row.checked(column, str(value)).split())
 
 
-def _check_options(row: ItemRow, column: str, options: Sequence[str]) -> None:
-    if not 2 <= len(options) <= MOST_OPTIONS:
+def _places_shown(row: ItemRow, column: str, options: Sequence[str]) -> list[int]:
+    """Return for each option the place of the one that is shown for it.
+
+    It is itself, or the first one with the same text: public exams have such slips, and an answer
+    by the text could mean either.
+    """
+    first_with: dict[str, int] = {}
+    for place, option in enumerate(options):
+        first_with.setdefault(bare(option), place)
+    if not 2 <= len(first_with) <= MOST_OPTIONS:
         raise row.problem(
-            column, f"{len(options)} options; give 2 to {MOST_OPTIONS} of them"
+            column,
+            f"{len(first_with)} different options; give 2 to {MOST_OPTIONS} of them",
         )
-    first_with: dict[str, str] = {}
-    for option in options:
-        other = first_with.setdefault(bare(option), option)
-        if other is not option:
-            raise row.problem(
-                column,
-                f"options {shown(other)} and {shown(option)} cannot be told apart; "
-                "change one",
-            )
+    return [first_with[bare(option)] for option in options]
 
 
 # The key
@@ -271,10 +290,12 @@ class _Key:
         return readings.pop() if readings else None
 
     def _by_text(self, text: str) -> int | None:
-        for comparable in (bare, flat):  # only case may tell two options apart
-            texts = [comparable(option) for option in self.options]
-            if texts.count(comparable(text)) == 1:
-                return texts.index(comparable(text))
+        texts = [bare(option) for option in self.options]
+        if bare(text) in texts:
+            return texts.index(bare(text))
+        folded = [flat(option) for option in self.options]
+        if folded.count(flat(text)) == 1:  # only case may tell two options apart
+            return folded.index(flat(text))
         return None
 
     def _by_letter(self, text: str) -> int | None:
@@ -328,7 +349,8 @@ class _Key:
         raise self._no_option(text)
 
     def _order(self, places: list[int]) -> list[int]:
-        if sorted(places) != list(range(len(self.options))):
+        texts = {bare(self.options[place]) for place in places}
+        if not len(places) == len(texts) == len(self.options):
             raise self.row.problem(
                 self.column,
                 "an order names every option once, and any other key one option",

@@ -37,7 +37,10 @@ from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
 def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
     """Return what the model under test is asked; the case's text goes in as it is."""
     values = {"question": case.question, "context": case.context}
-    return chat_messages(fill(prompt.system, values), fill(prompt.user, values))
+    user = fill(prompt.user, values)
+    if not case.context:
+        user = user.lstrip("\n")  # a prompt may begin with the context
+    return chat_messages(fill(prompt.system, values), user)
 
 
 @dataclass(frozen=True, slots=True)

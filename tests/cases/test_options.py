@@ -135,8 +135,15 @@ def test_a_key_may_be_an_order(tmp_path: Path, answer: object) -> None:
         ({"answer": ["A", "Burgas"]}, "'Burgas' is no letter"),
         ({"answer": True}, "the letter, text or number of an option is needed"),
         ({"answer": "A", "answer_key": "B"}, "names another option than 'answer'"),
-        ({"options": ["one"], "answer": "A"}, "1 options; give 2 to 10 of them"),
-        ({"options": ["So", "„So“."], "answer": "A"}, "cannot be told apart"),
+        (
+            {"options": ["one"], "answer": "A"},
+            "1 different options; give 2 to 10 of them",
+        ),
+        ({"options": ["So", "„So“."], "answer": "A"}, "1 different options"),
+        (
+            {"options": ["So", "So", "Va"], "answer": "CAB"},
+            "an order names every option",
+        ),
         (
             {"options": ["B", "A"], "answer": "B"},
             "the text of one option, and the letter",
@@ -156,6 +163,14 @@ def test_a_row_without_one_right_option_is_refused(
     message = refused(tmp_path, **row)
     assert said in message
     assert "data.jsonl:1" in message
+
+
+@pytest.mark.parametrize("answer", ["A", "C", "2 R", ["C"]])
+def test_equal_options_are_shown_once(tmp_path: Path, answer: object) -> None:
+    """Either key means the same text."""
+    case = one(tmp_path, options=["2 R", "3 R", "2 R"], answer=answer)
+    assert sorted(case.options) == ["2 R", "3 R"]
+    assert case.golds == ("2 R",)
 
 
 def test_options_that_differ_in_case_alone_are_told_apart(tmp_path: Path) -> None:

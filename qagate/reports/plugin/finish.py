@@ -264,9 +264,11 @@ def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
                 ledger = stack.enter_context(_ledger_of(run))
                 replies = judge_replies.of_ledger(ledger, report, _judge_models(run))
                 if not options.no_transcripts:
-                    transcripts = of_ledger(ledger)
+                    transcripts = of_ledger(ledger, run.identity.id)
                     if packer:
-                        packer.begin(options.ledger, keys_of(report.records))
+                        packer.begin(
+                            options.ledger, run.identity.id, keys_of(report.records)
+                        )
             except QAError as error:
                 warning = f"no prompts and replies in the report folder: {error}"
         write(report, options.report_dir, transcripts, packer, replies)

@@ -22,10 +22,13 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say, write_texts
 from qagate.evaluators.reading import load_yaml
 from qagate.evaluators.rubric import RUBRICS
+from qagate.evaluators.statistics.paired import shown_by
 from qagate.evaluators.text import listed, shown
 
 DONE = 0
 TEXTS = Path(__file__).with_name("new.yaml")
+ROWS_OF_ADVICE = (40, 200)
+"""Numbers of rows of which the smallest drop is told."""
 IGNORED = (
     ".qa/",
     "**/reports/out/",
@@ -144,8 +147,16 @@ def main(argv: Sequence[str]) -> int:
         say(sys.stdout, ignored)
     if kind.rubric and kind.slots:
         say(sys.stdout, _judge_advice(options.kind, options.lang))
+    if kind.slots:
+        say(sys.stdout, _drops_advice())
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
     return DONE
+
+
+def _drops_advice() -> str:
+    """Return how many rows show which drop."""
+    by_rows = [f"{rows} rows can show {shown_by(rows)}" for rows in ROWS_OF_ADVICE]
+    return "; ".join(by_rows)
 
 
 def _judge_advice(kind: str, language: str) -> str:
