@@ -19,6 +19,7 @@ from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.caller import BATCH
+from qagate.evaluators.runtime.slice_stops import SLICE_STOPPED
 from qagate.evaluators.text import digest
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.metrics.summary import extra_notes
@@ -313,9 +314,15 @@ def _facts(
     judge = " ".join(options.judges)
     known_cost = _known_cost(outcomes)
     ended_outside_limits = [
-        line for kind, line in status.stops.items() if kind not in USED_UP
+        line
+        for kind, line in status.stops.items()
+        if kind not in (*USED_UP, SLICE_STOPPED)
     ]
-    left_clauses = [status.stops.get(BATCH, ""), status.unkept]
+    left_clauses = [
+        status.stops.get(SLICE_STOPPED, ""),
+        status.stops.get(BATCH, ""),
+        status.unkept,
+    ]
     session = replace(
         ended,
         gates_off=options.gates_off,
@@ -361,6 +368,13 @@ def _origin(run: EngineRun) -> dict[str, object]:
         "judge": " ".join(run.options.judges),
         "sent": clean.masked(ordered(run.sent)),
     }
+    negotiated = {
+        spec: dict(known.as_data)
+        for spec, known in run.host.status.negotiated.items()
+        if known.differences
+    }
+    if negotiated:
+        origin["negotiated"] = negotiated
     labels = {
         key: adjudication.label for key, adjudication in run.adjudications.items()
     }

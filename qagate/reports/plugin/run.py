@@ -8,6 +8,7 @@ process, ``start`` says which of them have a test, and ``host`` is the engine fr
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ from qagate.evaluators.ledger.runs import (
 )
 from qagate.evaluators.models import load
 from qagate.evaluators.models.keys import variables_of
+from qagate.evaluators.negotiation import Negotiated, negotiated_of
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import BUDGET
@@ -117,7 +119,10 @@ class EngineRun:
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
-            _call_settings(options, self._process),
+            replace(
+                _call_settings(options, self._process),
+                negotiated=_negotiated_of(self.earlier[0]),
+            ),
             find_route=partial(_find_batches, options),
         )
         self.judge_replies = self._session.settings.beside
@@ -356,6 +361,16 @@ def _call_settings(options: RunOptions, process: RunProcess) -> CallSettings:
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
     )
+
+
+def _negotiated_of(baseline: "Baseline | None") -> Mapping[str, Negotiated]:
+    """Return how the baseline's models were written to, by SPEC, so that its grades serve."""
+    if baseline is None:
+        return {}
+    from qagate.reports.run.json_data import inner  # noqa: PLC0415  # with a baseline only
+
+    known = inner(baseline.report.provenance, "negotiated")
+    return {spec: negotiated_of(data) for spec, data in known.items()}
 
 
 def _judge_replies(options: RunOptions) -> tuple[Path, ...]:

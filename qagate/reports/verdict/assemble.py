@@ -623,6 +623,7 @@ def _session(
         if one.threshold.paired and not one.threshold.of_usage
     }
     needs_pairs = _needing_pairs(run, compared)
+    failed = {gate.slice for gate in gates if gate.state == "FAIL"}
     return replace(
         facts.session,
         selected=sum(one.planned for one in every),
@@ -636,11 +637,9 @@ def _session(
             for one in needs_pairs
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
-        blind=tuple(_blind(run, gates, compared)),
+        blind=tuple(_blind(run, gates, compared)) if _all_pass(gates) else (),
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
-        lost=tuple(
-            lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
-        ),
+        lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
             *facts.waived,
             *_waived(run),
@@ -654,6 +653,10 @@ def _waived(run: CountedRun) -> list[str]:
     """Return what was waived by the user; the line names a placeholder judge in any case."""
     lines = waived_lines(run.judges)
     return [line for line in lines if not line.endswith(PLACEHOLDER)]
+
+
+def _all_pass(gates: Sequence[GateResult]) -> bool:
+    return all(gate.state == "PASS" for gate in gates)
 
 
 def _needing_pairs(run: CountedRun, compared: Sequence[Compared]) -> list[Slice]:
