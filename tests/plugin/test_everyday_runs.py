@@ -285,3 +285,37 @@ def test_a_dry_run_says_why_old_answers_are_judged_anew(shop: Shop) -> None:
     result.stdout.fnmatch_lines(
         [f"*{ITEMS} answers of v1 are judged anew: the rubric changed*"]
     )
+
+
+RULES = """\
+from qagate.evaluators.core import Verdict
+
+
+class ByCity:
+    async def judge(self, case, answer, ask):
+        grade = "CORRECT" if "Sofia" in answer else "INCORRECT"
+        if "do not know" in answer:
+            grade = "NOT_ATTEMPTED"
+        return Verdict(grade=grade)
+"""
+
+
+def test_rules_that_were_made_lenient_since_the_baseline_pass_nothing(
+    project: Project,
+) -> None:
+    """They read both runs and the labels anew, and the labels show that they see no loss."""
+    project.asked(ITEMS, GATES, head="")
+    write_labels(project)
+    project.write("city_rules.py", RULES)
+    provider = Provider()
+    with loopback(handler=provider.handle) as server:
+        rules = ("--judge", "python:city_rules:ByCity", "qa/capital")
+        first = project.run(*specs(server.url, "old", ()), *rules)
+        assert first.ret == 0, first.stdout.str()
+        project.keep("v1")
+        provider.wording = "The city is"
+        provider.lost = frozenset(range(1, ITEMS, 2))
+        project.write("city_rules.py", RULES.replace("INCORRECT", "CORRECT"))
+        second = project.run(*specs(server.url, "new", ()), *rules, "--baseline=v1")
+    assert second.ret == 6, second.stdout.str()
+    assert "not trusted in en" in second.stdout.str()
