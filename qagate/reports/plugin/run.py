@@ -111,14 +111,14 @@ class EngineRun:
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
-        self._process = run_process(options, plan)
+        self.process = run_process(options, plan)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
             replace(
-                _call_settings(options, self._process),
+                _call_settings(options, self.process),
                 negotiated=_negotiated_of(self.earlier[0]),
             ),
             find_route=partial(_find_batches, options),
@@ -224,7 +224,7 @@ class EngineRun:
         if code not in DECIDED or run == NO_RUN or self.options.replay:
             return
         with suppress(QAError), Ledger(self.options.ledger) as ledger:
-            end_run(ledger, self._process, run, time.time(), code)
+            end_run(ledger, self.process, run, time.time(), code)
 
     @property
     def is_judge_measured(self) -> bool:

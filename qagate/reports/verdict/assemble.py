@@ -228,6 +228,10 @@ class Facts:
     """What names the run in the ledger."""
     started: float = 0.0
     """When it began, in seconds since 1970."""
+    named: str = ""
+    """A hash of the name that the user or a CI system gave the run."""
+    fresh: str = ""
+    """The NAME of ``--fresh``."""
     monitor: bool = False
     accepted: Accepted = field(default_factory=Accepted)
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -346,6 +350,8 @@ def _decided_as(
         monitor=facts.monitor,
         gates_off=facts.session.gates_off,
         chain=chain_of(baseline),
+        named=facts.named,
+        fresh=facts.fresh,
     )
 
 
@@ -642,11 +648,31 @@ def _session(
         lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
             *facts.waived,
+            *_history(facts),
             *_waived(run),
             *_cautions(run, compared),
         ),
         shards=run.shards,
     )
+
+
+def _history(facts: Facts) -> Iterator[str]:
+    """Yield whether the run is no try of a release, and how often this model was tried before."""
+    if facts.monitor:
+        yield "--monitor: no try of a release, and no baseline"
+    earlier_ends = max(facts.tries.values(), key=len, default=())
+    if earlier_ends:
+        number = _ordinal(len(earlier_ends) + 1)
+        ends = ", ".join(earlier_ends)
+        yield f"{number} set of answers of this model to these items: {ends}"
+
+
+def _ordinal(number: int) -> str:
+    """Return a number as a place in a row, for instance ``3rd``."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number % 10, 'th')}"
 
 
 def _waived(run: CountedRun) -> list[str]:
