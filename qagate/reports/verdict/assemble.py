@@ -17,6 +17,7 @@ from qagate.cases.dataset import (
     clusters_in,
 )
 from qagate.evaluators.core import Usage
+from qagate.evaluators.durations import rough_text
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
@@ -657,6 +658,7 @@ def _session(
         cautions=(
             *facts.waived,
             *_history(facts),
+            *_earlier_answers(run, facts),
             *_waived(run),
             *_cautions(run, compared),
         ),
@@ -678,6 +680,24 @@ def _history(facts: Facts) -> Iterator[str]:
         number = _ordinal(len(earlier_ends) + 1)
         ends = ", ".join(earlier_ends)
         yield f"{number} set of answers of this model to these items: {ends}"
+
+
+def _earlier_answers(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield how many answers an earlier run asked, and when.
+
+    ``max_age`` lets them count, but a server's name may stand for another model by now.
+    """
+    asked_earlier = []
+    for name, records in run.records.items():
+        if not run.slices[name].kind.answered:
+            continue
+        for record in records:
+            if record.asked_at is not None and record.asked_at < facts.started:
+                asked_earlier.append(record.asked_at)
+    if asked_earlier:
+        age = rough_text(facts.started - min(asked_earlier))
+        count = plural(len(asked_earlier), "answer")
+        yield f"{count} asked by an earlier run, up to {age} before this one"
 
 
 def _ordinal(number: int) -> str:

@@ -486,3 +486,12 @@ def test_a_run_names_what_could_change_its_numbers(
         "pytest": version("pytest"),
         "no-such-package": "not installed",
     }
+
+
+def test_answers_of_an_earlier_run_are_said_with_their_age() -> None:
+    """A server's name may stand for another model by now."""
+    asked = answered("cc", asked_at=1_000.0)
+    earlier = run_of(asked, started=1_000.0 + 26 * 3600)
+    said = "2 answers asked by an earlier run, up to 2 d before this one"
+    assert said in earlier.decision.line
+    assert "earlier run" not in run_of(asked, started=1_000.0).decision.line

@@ -109,7 +109,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
         run={"shards": [report.run for report in reports]},
         complete=all(report.complete for report in reports),
         run_id=_first_decided(reports).run,
-        started=_first_decided(reports).at,
+        started=_began(reports),
         named=_first_decided(reports).named,
         fresh=_first_decided(reports).fresh,
         monitor=_first_decided(reports).monitor,
@@ -129,6 +129,14 @@ def _first_decided(reports: Sequence[Report]) -> Decided:
         if report.decided is not None:
             return report.decided
     return Decided(run="", at=0.0, code=0, model=reports[0].model)
+
+
+def _began(reports: Iterable[Report]) -> float:
+    """Return when the first part began, in seconds since 1970."""
+    return min(
+        (report.decided.at for report in reports if report.decided is not None),
+        default=0.0,
+    )
 
 
 def _tries(reports: Iterable[Report]) -> dict[str, tuple[str, ...]]:
