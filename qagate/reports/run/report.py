@@ -21,6 +21,7 @@ from qagate.reports.run.evidence import (
     ConfusionCell,
     Judging,
     LanguageGap,
+    SliceHealth,
     TrendPoint,
 )
 from qagate.reports.run.readings import Reading
@@ -277,6 +278,8 @@ class Report:
     """None without a baseline."""
     since_anchor: Comparison | None = None
     """None without an anchor; it lists no ``changes``."""
+    health: tuple[SliceHealth, ...] = ()
+    """One for each slice that a model answered."""
     parity: tuple[LanguageGap, ...] = ()
     """One for each language that shares facts with its dataset's first."""
     trend: tuple[TrendPoint, ...] = ()
