@@ -22,6 +22,7 @@ from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.rows import VARIABLE
 from qagate.evaluators.ledger.runs import (
     DECIDED,
     RunProcess,
@@ -30,6 +31,7 @@ from qagate.evaluators.ledger.runs import (
     last_run,
 )
 from qagate.evaluators.models import load
+from qagate.evaluators.models.keys import variables_of
 from qagate.evaluators.negotiation import Negotiated, negotiated_of
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
@@ -111,14 +113,14 @@ class EngineRun:
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
-        self._process = run_process(options, plan)
+        self.process = run_process(options, plan)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
             replace(
-                _call_settings(options, self._process),
+                _call_settings(options, self.process),
                 negotiated=_negotiated_of(self.earlier[0]),
             ),
             find_route=partial(_find_batches, options),
@@ -128,6 +130,14 @@ class EngineRun:
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._is_started = False
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The variables of the environment with the keys of models, and of the ledger."""
+        variables = [VARIABLE]
+        for spec in self.connected.specs.values():
+            variables += variables_of(spec, self.options.key_names)
+        return tuple(dict.fromkeys(variables))
 
     @property
     def has_fixed_order(self) -> bool:
@@ -224,7 +234,7 @@ class EngineRun:
         if code not in DECIDED or run == NO_RUN or self.options.replay:
             return
         with suppress(QAError), Ledger(self.options.ledger) as ledger:
-            end_run(ledger, self._process, run, time.time(), code)
+            end_run(ledger, self.process, run, time.time(), code)
 
     @property
     def is_judge_measured(self) -> bool:
