@@ -20,7 +20,6 @@ import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ import pytest
 
 from qagate.cases.dataset import Plan
 from qagate.evaluators.core import QAError, UsageError
-from qagate.evaluators.output import plural
+from qagate.evaluators.output import UnwrittenError, plural
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.feature import Feature
@@ -40,6 +39,7 @@ from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults
+from qagate.reports.plugin.system_needs import ReportWriters, check_files
 from qagate.reports.plugin.typed_command import typed_command
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
         self._packer: Packer | None = None
+        self._writers = ReportWriters()
         self._interrupted = False
         self._is_over = False
         self._expected: tuple[str, ...] = ()
@@ -128,8 +129,10 @@ class Controller:
             getattr(config.option, name, None) for name in MAY_END_EARLY
         )
         ahead = self._run.has_fixed_order or not may_end_early
+        check_files(self._options.concurrency, self._workers)
         outcomes = self._run.open(store, early_engine, ahead=ahead)
         config.add_cleanup(self._run.host.stop)
+        self._writers.start()
         if not self._distributed:
             config.stash[worker.OUTCOMES] = outcomes
 
@@ -150,6 +153,13 @@ class Controller:
         if reporter is not None and not self._only_lists:
             for line in self._run.calibrator.distrusted():
                 reporter.write_line(line, yellow=True)
+        if self._only_lists:
+            return
+        try:
+            self._writers.wait()
+        except UnwrittenError as error:
+            self._is_over = True  # with nothing to report
+            pytest.exit(str(error), int(pytest.ExitCode.INTERNAL_ERROR))
         if takes_all_items(self._config, self._files):
             self._run.lead(with_workers=self._distributed)
 
@@ -194,7 +204,6 @@ class Controller:
             priced=None not in self._run.pricing.values(),
         )
         self._run.start(keys)
-        threading.Thread(target=_load_writers, name="qa-end", daemon=True).start()
         if len(keys) >= MIN_ITEMS_TO_PACK:
             self._start_packer()
         self._start_display()
@@ -387,13 +396,12 @@ class Controller:
 
     def _about_run(self) -> dict[str, object]:
         """Return the first entries of ``run`` in ``run.json``."""
-        workers = getattr(self._config.option, "numprocesses", 0) or 0
         return {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
             "command": typed_command(self._config.invocation_params.args),
-            "workers": int(workers),
+            "workers": self._workers,
         }
 
     def _forget_silent_phases(self) -> None:
@@ -431,6 +439,11 @@ class Controller:
         reporter.flush()
 
     @property
+    def _workers(self) -> int:
+        """The number of xdist's workers."""
+        return int(getattr(self._config.option, "numprocesses", 0) or 0)
+
+    @property
     def _reporter(self) -> Any:
         """The terminal reporter of pytest; None without one."""
         return self._config.pluginmanager.get_plugin("terminalreporter")
@@ -446,8 +459,3 @@ class Controller:
     def _restore_signals(self) -> None:
         for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
-
-
-def _load_writers() -> None:
-    """Load what writes the report, while replies are awaited."""
-    import_module("qagate.reports.plugin.finish").prepare()
