@@ -158,6 +158,7 @@ class Engine:
             failure=self.failure,
             spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
+            kept=len(self._caller.ledger.own),
             unkept=self._caller.ledger.unkept,
             run=self._caller.run,
             left=seconds_left,

@@ -232,6 +232,8 @@ class Status:
     """USD; None without a budget."""
     notes: tuple[str, ...] = ()
     """What the report should say about the ledger."""
+    kept: int = 0
+    """Replies that this process paid for, and that are in the ledger."""
     unkept: str = ""
     """Where replies are that the ledger did not take."""
     run: RunIdentity = NO_RUN

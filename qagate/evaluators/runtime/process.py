@@ -47,7 +47,9 @@ from qagate.evaluators.runtime.outcomes import (
 from qagate.evaluators.text import Key
 from qagate.evaluators.user_code import in_thread
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform != "win32":
+    SIGNALS.append(signal.SIGHUP)
 
 READY_SECONDS = 5.0
 """Tests wait no longer for an engine that loads. An SDK loads in less."""
@@ -512,8 +514,10 @@ def work(
     ``parents_connection`` is pytest's end of the pipe, of which the fork holds a copy.
     """
     parents_connection.close()  # or the end of pytest's process would never be seen
-    # The terminal interrupts every process at once: pytest decides what that means.
+    # The terminal interrupts every process at once, and its end reaches every process:
+    # pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     gc.disable()  # until ``_do`` has loaded everything that stays to the end
     writer = PipeWriter(connection)
     if job is not None:

@@ -13,12 +13,11 @@ A session goes through these hooks, in this order:
 With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks hear of them.
 """
 
-import shutil
 import signal
-import tempfile
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,15 +25,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qagate.cases.dataset import Plan
-from qagate.evaluators.core import QAError, UsageError
+from qagate.evaluators.core import Outcome, QAError, UsageError
 from qagate.evaluators.output import UnwrittenError, plural
+from qagate.evaluators.temporary import temporary_folder
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.feature import Feature
+from qagate.reports.plugin.first_seconds import stop_signals
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.option_table import given_options
 from qagate.reports.plugin.options import RunOptions, shard_header
-from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.progress import EndedItems, Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from qagate.reports.run.report import Report
     from qagate.reports.run.transcripts import Packer
 
+FOLDER_PREFIX = "qa-run-"
+"""How the name of a run's temporary folder begins; its id follows."""
 JUDGE_POLL_SECONDS = 0.02
 """How often to look whether the judge is measured, once all tests have ended."""
 TESTS_PER_TIDYING = 500
@@ -95,6 +98,7 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
         self._packer: Packer | None = None
+        self._ended = EndedItems()
         self._writers = ReportWriters()
         self._interrupted = False
         self._is_over = False
@@ -104,13 +108,14 @@ class Controller:
         self._warning = ""
         self._last_line = ""
         self._former_handlers: dict[int, Any] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
+        cleanups = ExitStack()
+        self._folder = cleanups.enter_context(temporary_folder(FOLDER_PREFIX))
         self.outcome_store = self._folder / "outcomes.sqlite3"
         # Cleanups run in reverse order. These are the first and so run last: pytest
         # may still warn of what other cleanups find.
         config.add_cleanup(self._restore_signals)
         config.add_cleanup(self._write_last_line)
-        config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
+        config.add_cleanup(cleanups.close)
         calling = not self._only_lists
         self._run = EngineRun(options, plan, config.rootpath, calling=calling)
         for feature in features:
@@ -143,12 +148,13 @@ class Controller:
         return shard_header(self._options)
 
     def pytest_sessionstart(self) -> None:
-        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible."""
+        """Refuse a wrong ``-m`` or ``-k``; let other signals act as Ctrl-C; begin early."""
         # A wrong expression would be an internal error in xdist's workers.
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
-        self._handle_signals(signal.default_int_handler, signal.SIGTERM)
+        others = [number for number in stop_signals() if number != signal.SIGINT]
+        self._handle_signals(signal.default_int_handler, others)
         reporter = self._reporter
         if reporter is not None and not self._only_lists:
             for line in self._run.calibrator.distrusted():
@@ -244,10 +250,16 @@ class Controller:
         self._run.host.count_ended_test()
         key = self._results.key_of(report.nodeid)
         if key in self._plan.items:
-            self._count_item(key)
+            self._ended.add(key)
+        self._count_items()
 
-    def _count_item(self, key: str) -> None:
-        outcome = self._run.host.arrivals.outcomes.get(key)
+    def _count_items(self, *, all_left: bool = False) -> None:
+        """Count the items whose tests have ended and whose outcomes are here."""
+        outcomes = self._run.host.arrivals.outcomes
+        for key, outcome in self._ended.take(outcomes, all_left=all_left):
+            self._count_item(key, outcome)
+
+    def _count_item(self, key: str, outcome: Outcome | None) -> None:
         self._progress.add(self._plan.items[key].slice.name, outcome)
         if outcome:
             # Make its record now, while replies are awaited, and not after the last one.
@@ -276,7 +288,7 @@ class Controller:
     ) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
-        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+        self._handle_signals(signal.SIG_IGN, stop_signals())
         is_early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or xdist
         worker_heard_it_first = "keyboard-interrupt" in str(excinfo.value)
         self._interrupted = worker_heard_it_first or not is_early_stop
@@ -307,10 +319,11 @@ class Controller:
         """
         self._is_over = True
         # A second signal must not cost the partial report; what follows takes seconds.
-        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+        self._handle_signals(signal.SIG_IGN, stop_signals())
         if self._only_lists:
             return code
         self._run.host.stop()
+        self._count_items(all_left=True)
         if self._display is not None:
             self._display.stop()
         if self._interrupted and not self._results.selected_keys:
@@ -390,6 +403,7 @@ class Controller:
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
+            replies_kept=self._run.host.status.kept,
             expected=self._expected,
             notes=tuple(notes),
         )
@@ -397,7 +411,7 @@ class Controller:
     def _about_run(self) -> dict[str, object]:
         """Return the first entries of ``run`` in ``run.json``."""
         return {
-            "id": self._folder.name.removeprefix("qa-"),
+            "id": self._folder.name.removeprefix(FOLDER_PREFIX),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
             "command": typed_command(self._config.invocation_params.args),
@@ -448,7 +462,7 @@ class Controller:
         """The terminal reporter of pytest; None without one."""
         return self._config.pluginmanager.get_plugin("terminalreporter")
 
-    def _handle_signals(self, handler: Any, *signals: signal.Signals) -> None:
+    def _handle_signals(self, handler: Any, signals: Iterable[signal.Signals]) -> None:
         """Let this handler have these signals until ``_restore_signals``."""
         if threading.current_thread() is not threading.main_thread():
             return  # Python sets handlers in the main thread only
