@@ -18,6 +18,7 @@ from qagate.evaluators.command_line import (
     CommandParser,
 )
 from qagate.evaluators.core import QAError, UsageError
+from qagate.evaluators.crash import CRASHED, crash_of, report
 from qagate.evaluators.output import UnwrittenError, say
 from qagate.reports.doors import COMMANDS, load_command
 
@@ -42,6 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say(sys.stderr, "interrupted")
         return INTERRUPTED
+    except Exception as error:  # noqa: BLE001  # never 1, which says that a gate failed
+        say(sys.stderr, report(crash_of(error)))
+        return CRASHED
 
 
 def _code_of(error: QAError) -> int:

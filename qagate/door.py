@@ -19,7 +19,7 @@ import pytest
 
 PLUGIN = "qagate.reports.plugin"
 DATASET_FILE = "dataset.yaml"
-KINDS = ("graded", "rated", "yes_no", "judged", "checked")
+KINDS = ("graded", "rated", "yes_no", "choice", "judged", "checked")
 """The kinds of data sets, as ``qagate.evaluators.kinds.KINDS`` has them."""
 _KIND = re.compile(
     rb"""(?:\A\xef\xbb\xbf|^|[{,][ \t]*)["']?kind["']?[ \t]*:[ \t]*["']?(\w*)""",
@@ -45,11 +45,8 @@ def pytest_load_initial_conftests(
 ) -> Generator[None]:
     """Load the plugin if this run needs it. Raises UsageError for a clash of option names."""
     manager = early_config.pluginmanager
-    has_dataset = _has_dataset(_searched_paths(early_config))
-    is_named = "qagate" in early_config.known_args_namespace.plugins
     try:
-        if has_dataset or is_named:
-            manager.import_plugin(PLUGIN)
+        _load_if_needed(early_config)
         yield
         if manager.has_plugin(PLUGIN):
             # pytest 9.0 compares the names of options only when it parses some.
@@ -60,6 +57,21 @@ def pytest_load_initial_conftests(
             f"plugin; put {PREFIX_SETTING} = true into pytest's settings, and write qagate's "
             "options as --qa-NAME"
         ) from None
+
+
+def _load_if_needed(config: pytest.Config) -> None:
+    """Load the plugin for a run that names it or holds a data set of ours."""
+    try:
+        has_dataset = _has_dataset(_searched_paths(config))
+        is_named = "qagate" in config.known_args_namespace.plugins
+        if has_dataset or is_named:
+            config.pluginmanager.import_plugin(PLUGIN)
+    except (argparse.ArgumentError, pytest.UsageError):
+        raise
+    except Exception as error:  # noqa: BLE001  # pytest would end with 1, as if a test had failed
+        from qagate.evaluators.crash import end  # noqa: PLC0415  # costs other projects nothing
+
+        end(error)
 
 
 def pytest_collection_modifyitems(

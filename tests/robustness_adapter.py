@@ -10,11 +10,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from qagate.evaluators.core import Case, Reply, ToolCall
 from qagate.evaluators.judges.rubric_judge import judge_messages
+from qagate.evaluators.replies.choices import read_choice, yes_or_no
 from qagate.evaluators.replies.readers import (
     Invalid,
     read_grade,
     read_rating,
-    read_yes_no,
+    unfinished,
 )
 from qagate.evaluators.rubric import load_rubric
 from tests.support.robustness_load import load
@@ -25,11 +26,11 @@ __all__ = [
 
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 YES_NO = {
-    "be": (("Так",), ("Не",)),
-    "bg": (("Да",), ("Не",)),
-    "en": (("Yes",), ("No",)),
-    "hu": (("Igen",), ("Nem",)),
-    "pl": (("Tak",), ("Nie",)),
+    "be": ("Так", "Не"),
+    "bg": ("Да", "Не"),
+    "en": ("Yes", "No"),
+    "hu": ("Igen", "Nem"),
+    "pl": ("Tak", "Nie"),
 }
 
 
@@ -55,7 +56,9 @@ def parse_rating(reply: Mapping[str, object], lang: str) -> int | str:
 def parse_yesno(reply: Mapping[str, object], lang: str) -> str:
     """Return YES or NO, or INVALID where the model did not answer."""
     answer = reply_of(reply)
-    verdict = read_yes_no(answer.text, answer.finish, *YES_NO[lang])
+    if unfinished(answer.finish):
+        return "INVALID"
+    verdict = read_choice(answer.text, yes_or_no(*YES_NO[lang]))
     return "INVALID" if isinstance(verdict, Invalid) else verdict
 
 

@@ -38,6 +38,7 @@ Gates = tuple[Threshold, ...]
 DEFAULT = "default"
 """The key of what serves a language that ``languages`` does not list."""
 FALLBACK_LANGUAGE = "en"
+MAX_SEED = 10**9
 LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{2,8})*", re.ASCII)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 PLACE = "{lang}"
@@ -75,6 +76,8 @@ DATASET_KEYS = (
     "attacks",
     "order",
     "max_age",
+    "shuffle",
+    "index_from",
     thresholds.CHECKS_KEY,
     "baseline",
     *SHARED_KEYS,
@@ -257,6 +260,7 @@ class _DatasetFile:
         rubric = _adapted(rubric, settings_of)
         languages = (language, rubric_language)
         prompt = _find_prompt(settings_of["prompt"], self.rubrics, languages)
+        shuffle = top.whole("shuffle", 0, MAX_SEED)
         pass_bar = settings_of["pass_bar"].whole("pass_bar", 1, 10)
         if pass_bar is None:
             pass_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
@@ -272,6 +276,8 @@ class _DatasetFile:
             by=tuple(normal(name) for name in top.words("by")),
             yes=settings.text("yes").strip(),
             no=settings.text("no").strip(),
+            shuffle=1 if shuffle is None else shuffle,
+            index_from=top.whole("index_from", 0, 1),
             metrics=thresholds.read_metrics(settings_of[METRICS_KEY], kind),
             checks=thresholds.read_checks(top, kind),
             cluster=normal(top.text("cluster")),

@@ -205,6 +205,10 @@ class Slice:
     """The same for the end of the 95 % interval."""
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     """What is asked of an offline judge in place of both, where it is only a placeholder."""
+    shuffle: int = 1
+    """The seed of the order in which options are shown; 0 keeps that of the file."""
+    index_from: int | None = None
+    """The number of the first option, where keys are numbers; None if they may not be."""
     metrics: tuple[MetricSpec, ...] = ()
     """Extra metrics, taken by the model of a judge."""
     checks: tuple[CheckSpec, ...] = ()

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from qagate.cases.dataset import Slice
 from qagate.cases.label_columns import as_judged
 from qagate.cases.labels import OWN_RATER, TIED, given_label, yes_or_no
+from qagate.cases.options import refuse_hidden_options, shown_question, unnested
 from qagate.cases.rows import (
     LAYOUTS,
     ItemRow,
@@ -25,7 +26,16 @@ from qagate.cases.rows import (
 )
 from qagate.cases.tables import TableRow, read_table
 from qagate.evaluators.core import Case, UsageError
-from qagate.evaluators.kinds import CHECKED, FACT, GRADED, JUDGED, RATED, YES_NO, Kind
+from qagate.evaluators.kinds import (
+    CHECKED,
+    CHOICE,
+    FACT,
+    GRADED,
+    JUDGED,
+    RATED,
+    YES_NO,
+    Kind,
+)
 from qagate.evaluators.text import digest, listed, shown
 
 IDENTIFIERS = ("_id", "_row", "idx")
@@ -43,6 +53,8 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     table = read_table(slice_.path)
     if not slice_.kind.answered:
         table = as_judged(table, slice_)
+    if slice_.kind.closed:
+        table = unnested(table)
     layout = LAYOUTS[slice_.kind]
     check_columns(table, layout)
     rows = list(rows_of(table, layout))
@@ -80,8 +92,10 @@ def _ids(rows: Sequence[ItemRow], cases: Sequence[Case]) -> Iterator[str]:
 
 def _case(slice_: Slice, row: ItemRow) -> Case:
     context = _context(row)
-    answer_key = _ANSWER_KEYS[slice_.kind](slice_, row)
     question = row.text(row.required("question"))
+    answer_key = _ANSWER_KEYS[slice_.kind](slice_, row)
+    if answer_key.shown_question:
+        question = answer_key.shown_question
     _, recorded = row.string("recorded")  # "" is an empty answer, None is none
     hashed = case_digest(
         question,
@@ -106,6 +120,7 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
         label=answer_key.label,
         metadata=metadata,
         digest=hashed,
+        options=answer_key.options,
     )
 
 
@@ -137,6 +152,10 @@ class AnswerKey:
     golds: tuple[str, ...]
     label: str | None = None
     """What the verdict must be; None where the golds decide, or raters were tied."""
+    shown_question: str = ""
+    """The question with its options; empty for one without any."""
+    options: tuple[str, ...] = ()
+    """In the order shown."""
 
 
 def _yes_no_key(slice_: Slice, row: ItemRow) -> AnswerKey:
@@ -148,6 +167,19 @@ def _yes_no_key(slice_: Slice, row: ItemRow) -> AnswerKey:
     except ValueError as error:
         raise row.problem(column, str(error)) from None
     return AnswerKey((word,), label)
+
+
+def _choice_key(slice_: Slice, row: ItemRow) -> AnswerKey:
+    shown = shown_question(
+        row,
+        row.text(row.required("question")),
+        slice_.language,
+        slice_.shuffle,
+        slice_.index_from,
+    )
+    return AnswerKey(
+        (shown.gold,), shown.label, shown_question=shown.text, options=shown.options
+    )
 
 
 def _judged_key(slice_: Slice, row: ItemRow) -> AnswerKey:
@@ -179,6 +211,7 @@ def _checked_key(slice_: Slice, row: ItemRow) -> AnswerKey:
 
 
 def _graded_key(slice_: Slice, row: ItemRow) -> AnswerKey:
+    refuse_hidden_options(row)
     return AnswerKey(golds_of(row, slice_.language))
 
 
@@ -186,6 +219,7 @@ _ANSWER_KEYS: Mapping[Kind, Callable[[Slice, ItemRow], AnswerKey]] = {
     GRADED: _graded_key,
     RATED: _rated_key,
     YES_NO: _yes_no_key,
+    CHOICE: _choice_key,
     CHECKED: _checked_key,
     JUDGED: _judged_key,
 }

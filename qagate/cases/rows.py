@@ -10,7 +10,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import cast
 
@@ -18,6 +18,7 @@ from qagate.cases.tables import Number, Table, TableRow, normal
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.kinds import (
     CHECKED,
+    CHOICE,
     FALSE_PREMISE,
     GRADED,
     JUDGED,
@@ -62,11 +63,25 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "aliases": ("aliases",),
     "tolerance": ("tolerance",),
     "label": (),
+    "options": (),
     "id": ("id", "qid"),
     "metadata": ("metadata",),
 }
 """The normal column names of each field of an item, the usual one first. All columns of golds that
 a file has are accepted forms, the main one first."""
+
+
+OPTION_LETTERS = "abcdefghij"
+LONE_LETTERS = tuple(OPTION_LETTERS)
+OPTION_COLUMNS: tuple[tuple[str, ...], ...] = (
+    tuple(f"option_{letter}" for letter in OPTION_LETTERS),
+    tuple(f"option_{number}" for number in range(1, 11)),
+    tuple(f"option{number}" for number in range(1, 11)),
+    tuple(f"choice_{letter}" for letter in OPTION_LETTERS),
+    tuple(f"mc_answer{number}" for number in range(1, 11)),
+    LONE_LETTERS,
+)
+"""The columns of options that stand in one each, by the ways to name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,29 @@ def _layout(*required: str, **own: tuple[str, ...]) -> Layout:
     return Layout(required, names, used.difference(FIELDS["id"][1:]))
 
 
+def _choice_layout() -> Layout:
+    layout = _layout(
+        "question",
+        "gold",
+        gold=(
+            "answer",
+            "answers",
+            "answer_key",
+            "answerkey",
+            "correct_answer",
+            "correct_answer_num",
+            "answer_index",
+            "answer_idx",
+        ),
+        context=("context", "passage", "paragraph", "flores_passage"),
+        options=("options", "choices"),
+        aliases=(),
+        tolerance=(),
+    )
+    single = frozenset(name for columns in OPTION_COLUMNS for name in columns)
+    return replace(layout, used=layout.used | single)
+
+
 LAYOUTS: Mapping[Kind, Layout] = {
     GRADED: _layout("question", "gold"),
     RATED: _layout("question", gold=("expected",), context=("context",), tolerance=()),
@@ -96,6 +134,7 @@ LAYOUTS: Mapping[Kind, Layout] = {
         aliases=(),
         tolerance=(),
     ),
+    CHOICE: _choice_layout(),
     CHECKED: _layout("question"),
     JUDGED: _layout("question", "gold", "recorded", "label", label=("label",)),
 }

@@ -1,7 +1,7 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes.
 
 The answer is the recorded one, or a model's to the slice's prompt. Who judges follows from the
-kind: code alone, the two words of a language, or a judge with a rubric. A person's verdict on
+kind: code alone, the options of a closed question, or a judge with a rubric. A person's verdict on
 exactly this answer stands before theirs. What earlier runs answered is read by the same judge.
 """
 
@@ -25,8 +25,9 @@ from qagate.evaluators.answers.reader import read_reply, read_text
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
-from qagate.evaluators.judges.offline import YesNoJudge
+from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
@@ -36,7 +37,10 @@ from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
 def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
     """Return what the model under test is asked; the case's text goes in as it is."""
     values = {"question": case.question, "context": case.context}
-    return chat_messages(fill(prompt.system, values), fill(prompt.user, values))
+    user = fill(prompt.user, values)
+    if not case.context:
+        user = user.lstrip("\n")  # a prompt may begin with the context
+    return chat_messages(fill(prompt.system, values), user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,8 @@ class _SliceTasks:
         The baseline's own model is asked anew: its kept answers may be those of the baseline.
         """
         for answers in earlier:
-            if answers.role == BASELINE and answers.model == self._answerer.spec:
+            is_baseline = answers.role == BASELINE
+            if is_baseline and may_be_one_spec(answers.model, self._answerer.spec):
                 return THIS_RUN
         return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 
@@ -287,8 +292,8 @@ def _answerer(
                 f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
                 "or give --prompt"
             )
-        # Where words are compared, a cut answer is refused: half a word may be another word.
-        whole = slice_.kind.words
+        # Where options are read, a cut answer is refused: half a word may be another word.
+        whole = slice_.kind.closed
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=whole)
     if all(case.recorded is None for case in cases):
         raise UsageError(
@@ -310,7 +315,9 @@ def _judge_of_slice(
         return make_checked(checks=slice_.checks)
     judge: Judge
     if slice_.kind.words:
-        judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
+        judge = YesNoJudge(yes=slice_.yes, no=slice_.no)
+    elif slice_.kind.closed:
+        judge = ChoiceJudge()
     else:
         judge = judges.build(place)
     if adjudications and slice_.kind.answered:

@@ -164,6 +164,7 @@ class ItemView:
     digest: str
     label: str | None
     metadata: Mapping[str, object]
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,10 +184,13 @@ class Case(ItemView):
     recorded: str | None = None
     """The answer that stands in the data file."""
     label: str | None = None
-    """What the verdict must be: YES or NO; for ``judged`` items a grade, or a rating in digits."""
+    """What the verdict must be: YES or NO, the letter of an option; for ``judged`` items a grade,
+    or a rating in digits."""
     metadata: Mapping[str, object] = field(default_factory=dict)
     digest: str = ""
     """A hash of everything that may change the item's result."""
+    options: tuple[str, ...] = ()
+    """What may be chosen, in the order in which the question shows it with letters."""
 
     @property
     def expected(self) -> str:
@@ -287,7 +291,7 @@ class Verdict:
     """A judge's reading of one answer."""
 
     grade: str | None = None
-    """A label of the rubric, or YES, NO or UNANSWERED."""
+    """A label of the rubric; YES, NO or an option's letter; or UNANSWERED."""
     rating: int | None = None
     """From 1 to 10."""
     reason: str = ""

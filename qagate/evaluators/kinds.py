@@ -25,6 +25,7 @@ from qagate.evaluators.core import (
     ItemView,
     Verdict,
 )
+from qagate.evaluators.option_letters import MOST_OPTIONS, place_of
 from qagate.evaluators.statistics.count_table import PREMISE, RATINGS
 from qagate.evaluators.statistics.metrics import (
     ANSWER_RANGES,
@@ -84,8 +85,10 @@ class Kind(str):
     """Whether a judge with a rubric reads the answers."""
     rated: ClassVar[bool] = False
     """Whether verdicts are ratings from 1 to 10."""
+    closed: ClassVar[bool] = False
+    """Whether the answer is one of options that are known beforehand, and code reads which."""
     words: ClassVar[bool] = False
-    """Whether the answer is one of a language's two words."""
+    """Whether these are a language's two words, and not options of the item."""
     by_checks: ClassVar[bool] = False
     """Whether code alone checks the answers; an item passes if all its checks do."""
     has_labels: ClassVar[bool] = False
@@ -194,6 +197,7 @@ class YesNoKind(Kind):
     silent = UNANSWERED
     keys = ("yes", "no")
     choices = "yes_no"
+    closed = True
     words = True
     has_labels = True
     fixed = ANSWERS
@@ -215,11 +219,44 @@ class YesNoKind(Kind):
         return label or ""
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return a hash of the passage: a model that misreads it misses all its questions."""
-        if not item.context:
-            return ()
-        passage = item.context.encode("utf-8", "surrogatepass")
-        return (hashlib.sha256(passage).hexdigest(),)
+        """Return the passage: a model that misreads it misses all its questions."""
+        return _passage(item)
+
+
+class ChoiceKind(Kind):
+    """A question with options, of which the answer chooses one, or puts all in order.
+
+    Label and verdict are the letter of an option as it was shown, or for an order all letters.
+    """
+
+    heading = "Choice"
+    outcome_words = ("right", "wrong")
+    silent = UNANSWERED
+    keys = ("shuffle", "index_from")
+    closed = True
+    has_labels = True
+
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether the chosen option is the right one."""
+        return case.label is not None and verdict.label == case.label
+
+    def axes(
+        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
+    ) -> Axes:
+        """Return the letters of right options, and of all that were right or chosen."""
+        golds = sorted({*labels} - {""}, key=_by_place) or ["A"]
+        outcomes = sorted({*golds, *results} - {UNANSWERED}, key=_by_place)
+        return tuple(golds), (*outcomes, UNANSWERED)
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return the letter of the right option."""
+        return label or ""
+
+    def shared(self, item: ItemView) -> Cluster:
+        """Return the passage, if the item has one: its questions stand and fall together."""
+        return _passage(item)
 
 
 class JudgedKind(Kind):
@@ -302,6 +339,22 @@ def _plain(question: str) -> str:
     return " ".join(question.casefold().split())
 
 
+def _passage(item: ItemView) -> Cluster:
+    """Return a hash of the passage that an item is about; nothing without one."""
+    if not item.context:
+        return ()
+    passage = item.context.encode("utf-8", "surrogatepass")
+    return (hashlib.sha256(passage).hexdigest(),)
+
+
+def _by_place(label: str) -> tuple[int, str]:
+    """Return the place of a letter in its alphabet, for sorting; orders stand last."""
+    place = place_of(label)
+    if place is None:
+        return MOST_OPTIONS, label
+    return place, label
+
+
 def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:
     """Return whether a grade, or a rating in digits, is that of a right answer."""
     if label.isdigit():
@@ -312,6 +365,7 @@ def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:
 GRADED = GradedKind("graded")
 RATED = RatedKind("rated")
 YES_NO = YesNoKind("yes_no")
+CHOICE = ChoiceKind("choice")
 JUDGED = JudgedKind("judged")
 CHECKED = CheckedKind("checked")
 
@@ -319,6 +373,7 @@ KINDS: Mapping[str, Kind] = {
     "graded": GRADED,
     "rated": RATED,
     "yes_no": YES_NO,
+    "choice": CHOICE,
     "judged": JUDGED,
     "checked": CHECKED,
 }

@@ -68,6 +68,8 @@ class MetricSpec:
     """What the model is shown of the item."""
     unmeasured: bool = False
     """Whether its gates decide although no label shows how its judge errs."""
+    worst: float | None = None
+    """Its value for a wrong answer, where grades are read off it; None where they are not."""
 
     @property
     def is_deepevals(self) -> bool:

@@ -215,9 +215,9 @@ def test_where_words_were_others_both_answers_are_read_by_those_too() -> None:
     readings = readings_of(planned, earlier)
     judges = {name: reading.judge for name, reading in readings.items()}
     assert judges == {
-        "baseline": YesNoJudge(yes=("Да",), no=("Не",)),
-        "baseline:then": YesNoJudge(yes=("Вярно",), no=("Не",)),
-        "baseline:now-then": YesNoJudge(yes=("Вярно",), no=("Не",)),
+        "baseline": YesNoJudge(yes="Да", no="Не"),
+        "baseline:then": YesNoJudge(yes="Вярно", no="Не"),
+        "baseline:now-then": YesNoJudge(yes="Вярно", no="Не"),
     }
 
 

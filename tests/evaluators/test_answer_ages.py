@@ -180,6 +180,18 @@ def test_a_replay_takes_the_answers_that_its_run_took(tmp_path: Path) -> None:
     assert {outcome.state for outcome in world.outcomes.values()} == {"passed"}
 
 
+def test_a_replay_heeds_no_answer_that_a_later_run_asked_for(tmp_path: Path) -> None:
+    """It would count as young, and the run decided on its own."""
+    world = World(tmp_path)
+    world.run("first")
+    world.text = "INCORRECT"
+    world.age = THIS_RUN
+    world.run("second")
+    world.age = THREE_DAYS
+    assert world.run("first", replay=True) == 0
+    assert {outcome.state for outcome in world.outcomes.values()} == {"passed"}
+
+
 def test_what_a_replay_may_not_ask_is_absent(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("old")

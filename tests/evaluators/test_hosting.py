@@ -29,6 +29,7 @@ from qagate.evaluators.core import (
     Verdict,
     Vote,
 )
+from qagate.evaluators.crash import CrashedError
 from qagate.evaluators.runtime import engine, outcomes
 from qagate.evaluators.runtime import process as processes
 from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
@@ -126,14 +127,16 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
 
 
 def test_a_bad_start_is_one_line(tmp_path: Path, kind: Maker) -> None:
-    """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
-    odd = "^the engine failed: KeyError: 'odd'$"
-    for error, said in (
-        (UsageError("no ledger"), "^no ledger$"),
-        (KeyError("odd"), odd),
-    ):
-        with pytest.raises(UsageError, match=said):
-            kind(Made(tmp_path, good(), error=error).job()).start()
+    """A ledger that cannot be used: a UsageError, no traceback."""
+    with pytest.raises(UsageError, match=r"^no ledger$"):
+        kind(Made(tmp_path, good(), error=UsageError("no ledger")).job()).start()
+
+
+def test_a_crash_in_the_making_of_an_engine_is_no_mistake_of_the_user(
+    tmp_path: Path, kind: Maker
+) -> None:
+    with pytest.raises((CrashedError, KeyError), match="odd"):
+        kind(Made(tmp_path, good(), error=KeyError("odd")).job()).start()
 
 
 def test_a_host_that_never_started_can_be_stopped(tmp_path: Path, kind: Maker) -> None:
@@ -430,16 +433,35 @@ def test_a_head_start_without_a_job_leaves_no_process() -> None:
     assert early._process.exitcode == 0
 
 
-def test_a_job_that_does_not_arrive_whole_is_one_line(
+@pytest.mark.parametrize("name", ["_take_in", "_send"])
+def test_a_crash_of_pytests_side_ends_the_engine(
+    tmp_path: Path, monkeypatch: Patch, name: str
+) -> None:
+    """Its threads cannot go on: the run ends at once, and its status says why."""
+
+    def crash(*words: object) -> None:
+        raise OverflowError("nobody foresaw this")
+
+    monkeypatch.setattr(processes.EngineProcess, name, crash)
+    running = processes.EngineProcess(Made(tmp_path, good()).job())
+    running.start()
+    running.select(["k0"])
+    assert running.arrivals.wait("k0").state == "missing"
+    running.stop()
+    assert running.status.crash is not None
+    assert "nobody foresaw this" in running.status.crash.summary
+
+
+def test_a_job_that_does_not_arrive_whole_is_a_crash(
     tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    """What a process cannot make of its job is one line for the user, not a traceback."""
+    """It is told in the process that started the engine, and nowhere else."""
     monkeypatch.setattr(
         "qagate.evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n."
     )
     early = processes.EngineProcess()
     early.fork()
-    with pytest.raises(UsageError, match=r"^the engine failed: AttributeError: "):
+    with pytest.raises(CrashedError, match=r"^AttributeError: "):
         processes.begin(Made(tmp_path, good()).packable(), early)
 
 

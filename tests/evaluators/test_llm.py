@@ -174,7 +174,7 @@ def test_the_same_answer_may_be_judged_once_more() -> None:
 
 def test_yes_and_no_need_no_model() -> None:
     """An answer that is neither is UNANSWERED, with a reason, and no error."""
-    judge = YesNoJudge(yes=("Так",), no=("Не",))
+    judge = YesNoJudge(yes="Так", no="Не")
     verdicts = [judge_it(judge, answer) for answer in ("Так, бо", "не.", "Не ведаю")]
     assert [one.grade for one in verdicts] == [core.YES, core.NO, core.UNANSWERED]
     assert all(one.reason for one in verdicts)

@@ -28,6 +28,7 @@ from qagate.evaluators.statistics.misclassification import (
     corrected_share,
     correlations_of,
     kept_shares,
+    margin_shown,
     pooled,
 )
 from tests.support.figures import some
@@ -363,3 +364,24 @@ def test_a_share_of_all_in_few_answers_keeps_its_width() -> None:
     value, low, _ = share_of(20, 0, 0, WITHOUT_ERRORS)
     assert value == 1
     assert low < 0.9
+
+
+@given(
+    st.floats(0.01, 0.3),
+    st.floats(0.2, 1.0),
+    st.floats(0.01, 0.99),
+)
+def test_the_smallest_margin_is_where_an_unchanged_model_begins_to_pass(
+    margin: float, value: float, part: float
+) -> None:
+    """``margin`` is what the pairs show by themselves."""
+    youden = Youden(value=value, low=value * part, high=1.0, labels=90)
+    shown = margin_shown(margin, youden)
+    if shown is not None:
+        assert allowed_by_youden(0.0, -margin, shown * 1.001, youden)
+        assert not allowed_by_youden(0.0, -margin, shown * 0.999, youden)
+
+
+def test_a_judge_that_may_guess_shows_no_margin() -> None:
+    youden = Youden(value=0.2, low=0.0, high=0.4, labels=20)
+    assert margin_shown(0.05, youden) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qagate.evaluators.models.versions import version_of
+from qagate.evaluators.models.versions import may_be_one_spec, version_of
 
 
 @pytest.mark.parametrize("name", ["m-2026-01-31", "m-20260131", "m@20260131", "m-002"])
@@ -23,3 +23,34 @@ def test_the_alias_that_was_asked_for_is_none(name: str) -> None:
 
 def test_a_reply_without_a_name_has_none() -> None:
     assert version_of("", "m") == ""
+
+
+@pytest.mark.parametrize(
+    ("spec", "other"),
+    [
+        ("openai:m", "openai:m"),
+        ("openai:m", "openai:m-2026-01-31"),
+        ("openai:m@http://localhost:8000/v1", "openai:m@http://127.0.0.1:8000/v1"),
+        ("openai:m@http://[::1]:8000/v1/", "anthropic:m@http://localhost:8000/v1"),
+        ("recorded", "recorded"),
+    ],
+)
+def test_two_specs_of_one_model(spec: str, other: str) -> None:
+    """By one address, over any API; a name without a date may be any dated one."""
+    assert may_be_one_spec(spec, other)
+
+
+@pytest.mark.parametrize(
+    ("spec", "other"),
+    [
+        ("openai:m", "openai:n"),
+        ("openai:m", "anthropic:m"),
+        ("openai:m-2026-01-31", "openai:m-2026-02-28"),
+        ("openai:m@http://localhost:8000/v1", "openai:m@http://localhost:8001/v1"),
+        ("openai:m@https://user:x@/", "openai:m@http://localhost:8001/v1"),
+        ("recorded", "openai:recorded"),
+        ("", "openai:m"),
+    ],
+)
+def test_two_specs_of_two_models(spec: str, other: str) -> None:
+    assert not may_be_one_spec(spec, other)

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from qagate.evaluators.core import (
     CORRECT,
     INCORRECT,
-    NO,
     NOT_ATTEMPTED,
-    YES,
     Reply,
     ToolCall,
     UsageError,
@@ -181,9 +179,6 @@ def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
         reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)),
         reading.Invalid,
     )
-    assert isinstance(
-        reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid
-    )
 
 
 @pytest.mark.parametrize("finish", ["", "stop", "done", "\ud800"])
@@ -216,24 +211,6 @@ def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
         assert reading.read_rating(Reply(text=text)) == 8
 
 
-@tabled("text", "answer")
-def test_yes_or_no_is_the_label_alone_or_before_a_sign(
-    text: str, answer: str | None
-) -> None:
-    """Words that only begin like a label, look-alikes and both labels are no answer."""
-    found = reading.read_yes_no(grown(text), "stop", ("Так",), ("Не",))
-    assert (None if isinstance(found, reading.Invalid) else found) == answer
-
-
-@tabled("text", "yes", "no", "answer")
-def test_yes_and_no_in_every_language(
-    text: str, yes: str, no: str, answer: str | None
-) -> None:
-    """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
-    found = reading.read_yes_no(text, "stop", (yes,), (no,))
-    assert (None if isinstance(found, reading.Invalid) else found) == answer
-
-
 @pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
 def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
     """A number where text is needed leaves doubt about the verdict next to it (R7, F1)."""
@@ -263,8 +240,6 @@ def test_no_text_raises(text: str) -> None:
     ):
         grade = reading.read_grade(reply)
         assert isinstance(grade, reading.Invalid) or grade in grades
-    answer = reading.read_yes_no(text, "stop", ("Yes",), ("No",))
-    assert isinstance(answer, reading.Invalid) or answer in (YES, NO)
     assert isinstance(
         reading.read_rating(called(text, name="rate")), int | reading.Invalid
     )

@@ -271,7 +271,10 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
         told = iter(waits)
         progress = Progress(planned=2, started=time.monotonic())
         display = live.ProgressDisplay(
-            config, progress, lambda: Status(held_back_by=next(told))
+            config,
+            progress,
+            lambda: Status(held_back_by=next(told)),
+            lambda work: work(),
         )
         for _ in waits:
             display._log()

@@ -12,7 +12,9 @@ import pytest
 from qagate import command
 from qagate.bundled import CASES
 from qagate.cases.extras.new.command import main as new
+from qagate.reports.commands.run import is_asked_for_help
 from qagate.reports.doors import COMMANDS
+from qagate.reports.plugin.option_table import NAMES
 from tests.support.fixtures import Captured, Patch
 from tests.support.projects import Project
 
@@ -95,7 +97,34 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
 def test_the_help_names_the_command(home: Path, installed: dict[str, str]) -> None:
     """Run from a checkout, outside of it."""
     ended = called(home, installed, "-P", "-m", "qagate", "run", "--help")
+    assert ended.stdout.startswith("usage: qagate run [PATH")
+
+
+@pytest.mark.slow
+def test_pytests_own_help_is_there_too(home: Path, installed: dict[str, str]) -> None:
+    """By a word of its own."""
+    ended = called(home, installed, "-P", "-m", "qagate", "run", "--help-pytest")
     assert ended.stdout.startswith("usage: qagate run [options]")
+    assert "--last-failed" in ended.stdout
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_shows_our_options_with_examples(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each of ours and none of pytest's; the exit codes close it."""
+    assert command.main(["run", "cases/smoke", word]) == 0
+    said = capsys.readouterr().out
+    assert all(f"--{name}" in said for name in NAMES)
+    assert "--last-failed" not in said
+    assert "qagate run cases/ --dry-run" in said
+    assert "exit codes: 0 every gate passed" in said
+
+
+def test_a_value_that_reads_like_help_is_a_value() -> None:
+    """``-k`` takes the word after it."""
+    assert not is_asked_for_help(["cases/smoke", "-k", "-h"])
+    assert is_asked_for_help(["cases/smoke", "-k", "en", "-h"])
 
 
 @pytest.mark.slow

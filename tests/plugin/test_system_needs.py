@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -88,6 +89,10 @@ def test_a_lack_of_our_own_is_no_fault_of_the_server(number: int) -> None:
     assert state.describe(60.0) == ""
 
 
+def at_once(work: Callable[[], object]) -> None:
+    work()
+
+
 def limited(monkeypatch: Patch, program: str) -> None:
     """Limit the memory of processes, and let ``program`` try whether it is enough."""
     monkeypatch.setattr(resource, "getrlimit", lambda what: (1024, 1024))
@@ -99,7 +104,7 @@ def test_too_little_memory_for_a_report_is_found_by_another_process(
 ) -> None:
     limited(monkeypatch, "raise SystemExit(1)")
     with pytest.raises(UnwrittenError, match="1 kB of memory are too little"):
-        ReportWriters().start()
+        ReportWriters().start(at_once)
 
 
 def test_a_limit_that_leaves_enough_memory_is_no_error(monkeypatch: Patch) -> None:
@@ -108,7 +113,7 @@ def test_a_limit_that_leaves_enough_memory_is_no_error(monkeypatch: Patch) -> No
         "import os; raise SystemExit(os.environ['OPENBLAS_NUM_THREADS'] != '1')",
     )
     writers = ReportWriters()
-    writers.start()
+    writers.start(at_once)
     writers.wait()
     assert system_needs.MATHS_THREADS not in os.environ
 
@@ -119,7 +124,7 @@ def test_the_users_own_number_of_threads_stands(monkeypatch: Patch) -> None:
         monkeypatch,
         "import os; raise SystemExit(os.environ['OPENBLAS_NUM_THREADS'] != '3')",
     )
-    ReportWriters().start()
+    ReportWriters().start(at_once)
 
 
 @pytest.mark.parametrize("error", [ImportError("no numpy"), MemoryError()])

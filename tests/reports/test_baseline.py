@@ -126,6 +126,15 @@ def test_items_that_a_new_sample_leaves_out_are_absent() -> None:
     assert "700 missing items" in gate.reason
 
 
+def test_a_run_of_all_items_beside_a_sample_goes_by_the_sample() -> None:
+    """What the sample left out is added: it is not paired, and named."""
+    pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
+    old = run_of(answered(LETTERS), pins, samples={"facts:en": TEN})
+    (gate,) = run_of(answered("c" * 300), DROPS, baseline=old).decision.gates
+    assert gate.state == "PASS"
+    assert "200 pairs; 100 items that the baseline lacks left out" in gate.reason
+
+
 def test_the_same_sample_again_decides() -> None:
     pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
     old = run_of(answered(LETTERS), pins, samples={"facts:en": TEN})

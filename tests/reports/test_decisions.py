@@ -35,7 +35,7 @@ def decided(run: str = "r1", code: int = 1, **changes: object) -> Decided:
 
 def tries(*known: Decided) -> tuple[str, ...]:
     """Return the ends of the earlier sets of answers to ``facts:en``."""
-    return earlier_tries("openai:m", "b", OWN, known)["facts:en"]
+    return earlier_tries("openai:m", ["b"], OWN, known)["facts:en"]
 
 
 def test_earlier_sets_count_oldest_first() -> None:

@@ -53,6 +53,21 @@ def plan(*items: PlannedItem) -> Plan:
     return Plan(datasets=(facts_dataset(),), items={item.key: item for item in items})
 
 
+def test_an_answer_to_other_options_is_read_by_those(old: Record) -> None:
+    """Letter B was another option then."""
+    then = replace(
+        old, question="Which?\n\nA) Sofia\nB) Ruse", options=("Sofia", "Ruse")
+    )
+    item = planned(
+        old,
+        question="Which?\n\nA) Ruse\nB) Sofia",
+        options=("Ruse", "Sofia"),
+        digest="x",
+    )
+    answer = answers_to(plan(item), baseline(then)).by_key[item.key]
+    assert answer.case.options == ("Sofia", "Ruse")
+
+
 def test_an_unchanged_item_is_read_by_its_case(old: Record) -> None:
     """There is nothing to read by the golds of then."""
     item = planned(old)

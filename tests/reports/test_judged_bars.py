@@ -61,6 +61,21 @@ def test_a_judge_without_errors_decides_a_bar_as_before() -> None:
     assert gate.state == "PASS"
 
 
+@pytest.mark.parametrize(
+    ("labels", "state"),
+    [(LENIENT, "INCONCLUSIVE"), (right(100, 100, 60), "PASS")],
+    ids=["lenient", "right"],
+)
+def test_a_bar_that_is_decided_item_by_item_asks_the_judge_as_well(
+    labels: Mapping[Cell, int], state: str
+) -> None:
+    bar = Threshold(measure="correct", min=0.6, evidence="sequential")
+    gate = gate_of(run("c" * 320 + "i" * 80, bar, labels=labels))
+    assert gate.state == state
+    is_doubted = "not shown to refuse more than half" in gate.reason
+    assert is_doubted is (state == "INCONCLUSIVE")
+
+
 def test_a_bar_that_the_corrected_share_misses_is_no_pass() -> None:
     """0.80 as judged; the judge lets a fifth of the wrong answers pass: 0.75 in truth."""
     labels = {(C, C): 100, (W, W): 80, (W, C): 20, (N, N): 60}

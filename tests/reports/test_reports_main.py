@@ -101,12 +101,21 @@ def test_render_writes_the_same_bytes(
             path.unlink()
     capsys.readouterr()
     assert main(["render", str(old), "--format", "md, junit"]) == 0
-    shown = [Path(line).name for line in capsys.readouterr().out.splitlines()]
+    *paths, last_line = capsys.readouterr().out.splitlines()
+    shown = [Path(path).name for path in paths]
     assert shown == ["summary.md", "gates.xml"]
+    assert last_line.startswith("GATES PASS (1 of 1): exit 0")
     assert {path.name for path in old.iterdir()} == {
         *shown,
         *NEEDED,
     }
+
+
+def test_render_ends_in_the_code_of_the_run(tmp_path: Path, capsys: Captured) -> None:
+    """A CI job that renders last must not turn a FAIL into success."""
+    failed = written(run_of(answered("ci" * 20 + "i" * 20)), tmp_path / "failed")
+    assert main(["render", str(failed)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1].startswith("GATES FAIL")
 
 
 def test_compare_prints_what_broke(

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -20,9 +21,10 @@ from qagate.evaluators.core import (
     QAError,
 )
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.statistics.count_table import worst_case_fills
 from qagate.evaluators.statistics.intervals import Estimate, wilson
 from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE
-from qagate.reports.metrics.summary import summarise
+from qagate.reports.metrics.summary import summarise, tabulate
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
@@ -117,6 +119,90 @@ def test_rated_and_yes_no_measures_by_hand() -> None:
     counts = {(cell.label, cell.grade): cell.count for cell in summary.confusion}
     assert counts[YES, UNANSWERED] == 1
     assert sum(counts.values()) == 10
+
+
+def test_choices_by_hand() -> None:
+    """A is right twice and chosen four times of six; an unanswered item favours no place."""
+    chosen = [
+        ("A", "A"),
+        ("A", "A"),
+        ("B", "A"),
+        ("C", "A"),
+        ("B", "B"),
+        ("C", UNANSWERED),
+    ]
+    summary = summarise(answers(*chosen), make_slice("choice"))
+    assert values(summary) == pytest.approx(
+        {
+            "accuracy": 3 / 6,
+            "unanswered": 1 / 6,
+            "fixed_place": 2 / 6,
+            "position_bias_1": (4 - 2) / 6,
+            "position_bias_2": (1 - 2) / 6,
+            "position_bias_3": (0 - 1) / 6,
+        }
+    )
+
+
+def test_bias_is_counted_by_place_in_every_alphabet() -> None:
+    """А is the first letter of options in Bulgarian, as A is in English."""
+    summary = summarise(answers(("Б", "А"), ("А", "А")), make_slice("choice"))
+    assert values(summary)["position_bias_1"] == 1 / 2
+
+
+def test_an_order_has_no_place() -> None:
+    summary = summarise(answers(("CADB", "CADB"), ("BA", "AB")), make_slice("choice"))
+    assert values(summary) == {"accuracy": 0.5, "unanswered": 0.0, "fixed_place": 0.5}
+
+
+def test_a_model_that_guesses_has_no_bias_beyond_its_interval() -> None:
+    """Wrong answers to every side alike: 0 lies within the interval of each place."""
+    pairs = [(gold, answer) for gold in "ABCD" for answer in "ABCD"] * 10
+    measures = summarise(answers(*pairs), make_slice("choice")).measures
+    for place in range(1, 5):
+        bias = measures[f"position_bias_{place}"]
+        assert bias.low is not None
+        assert bias.high is not None
+        assert bias.low < 0 < bias.high
+
+
+def test_a_model_that_always_says_b_has_a_bias() -> None:
+    measures = summarise(
+        answers(*[(gold, "B") for gold in "ABCD"] * 10), make_slice("choice")
+    ).measures
+    low, high = measures["position_bias_2"].low, measures["position_bias_1"].high
+    assert low is not None
+    assert low > 0.5
+    assert high is not None
+    assert high < 0
+
+
+def test_ungraded_choices_are_bounded_by_what_they_might_have_been() -> None:
+    """Every way to grade two open items lies within the fills' extremes, and meets them."""
+    slice_ = make_slice("choice")
+    graded = answers(("A", "A"), ("B", "C"), ("C", UNANSWERED))
+    open_items = numbered(
+        [{"label": label, "outcome": "error", "grade": None} for label in "AB"]
+    )
+    fills = worst_case_fills(tabulate([*graded, *open_items], slice_).patterns)
+
+    def figures(
+        records: Sequence[Record], fill: Mapping[str, str] | None
+    ) -> dict[str, float]:
+        sample = tabulate(records, slice_, fill)
+        names = ("accuracy", "unanswered", "position_bias_1", "position_bias_2")
+        return {name: sample.value(name) or 0.0 for name in names}
+
+    bounds = [figures([*graded, *open_items], fill) for fill in fills]
+    possible = []
+    for first, second in product(("A", "B", "C", UNANSWERED), repeat=2):
+        ended = answers(("A", first), ("B", second))
+        possible.append(figures([*graded, *ended], None))
+    for name in possible[0]:
+        bounded = [figures_of_fill[name] for figures_of_fill in bounds]
+        seen = [figures_of_grades[name] for figures_of_grades in possible]
+        assert min(bounded) == pytest.approx(min(seen))
+        assert max(bounded) == pytest.approx(max(seen))
 
 
 def test_one_class_only_is_undefined_where_it_must_be() -> None:

@@ -175,6 +175,20 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     assert some(call.reply).text == "re one"
 
 
+def test_of_several_replies_that_of_the_run_is_shown(place: LedgerPlace) -> None:
+    """Another run may have asked the same since."""
+    (record,) = fill(place, ["one"])
+    (key,) = keys_of([record])
+    with Ledger(place) as ledger:
+        for run in ("first", "second"):
+            reply = Reply(text=f"of the {run} run")
+            paid = PaidReply(key=key, spec="openai:m", reply=reply, run=run)
+            asyncio.run(ledger.put(paid))
+        for run in ("first", "second"):
+            (call,) = calls_of(of_ledger(ledger, run), [key]).values()
+            assert some(call.reply).text == f"of the {run} run"
+
+
 def test_a_prompt_needs_a_signature(place: LedgerPlace, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY a sealed one without it is not shown; asked again, it is."""
     records = fill(place, ["one"])
@@ -479,10 +493,10 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
     first, read = (project.out / TRANSCRIPTS).read_bytes(), list[bytes]()
 
     class Watched(Packer):
-        def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
+        def begin(self, place: LedgerPlace, run_id: str, keys: Sequence[str]) -> None:
             if dies:
                 self.close()
-            super().begin(place, keys)
+            super().begin(place, run_id, keys)
 
         def pieces(self, otherwise: Iterable[bytes]) -> Iterator[bytes]:
             read.extend(super().pieces(otherwise if dies else ()))

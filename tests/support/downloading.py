@@ -71,9 +71,11 @@ def get(server: FileServer, folder: Path, *options: str, name: str = "boolq") ->
     return folder / load_benchmarks()[name].file
 
 
-def failure(server: FileServer, folder: Path, *options: str) -> str:
+def failure(
+    server: FileServer, folder: Path, *options: str, name: str = "boolq"
+) -> str:
     with pytest.raises(DownloadError) as caught:
-        get(server, folder, *options)
+        get(server, folder, *options, name=name)
     message = str(caught.value)
     assert "\n" not in message
     assert not (folder / "boolq_dev.jsonl").exists()

@@ -1,4 +1,4 @@
-"""Judges that ask no model: a user's own class, and the reading of a yes or no.
+"""Judges that ask no model: a user's own class, and the reading of a choice among options.
 
 ``--judge python:MODULE:CLASS`` names a class. It takes no arguments and has ``async def judge(self,
 case, answer, ask) -> Verdict``. Graded data needs a ``grade`` that is one of the rubric's labels,
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from qagate.evaluators import core, doors
 from qagate.evaluators import rubric as rubrics
-from qagate.evaluators.replies import readers
+from qagate.evaluators.replies import choices, readers
 from qagate.evaluators.text import mask, one_line
 from qagate.evaluators.user_code import load_named, off_the_loop
 
@@ -106,14 +106,38 @@ class PythonJudge:
 class YesNoJudge:
     """Reads an answer as one of the language's words for yes or no."""
 
-    yes: tuple[str, ...]
-    no: tuple[str, ...]
+    yes: str
+    no: str
 
     spec: ClassVar = "rule:yes_no"
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return YES, NO or UNANSWERED. The gold label is compared elsewhere."""
-        label = readers.read_yes_no(answer, "stop", self.yes, self.no)
-        if isinstance(label, readers.Invalid):
-            return core.Verdict(grade=core.UNANSWERED, reason=label.reason)
-        return core.Verdict(grade=label, reason="the answer's own label")
+        options = choices.yes_or_no(self.yes, self.no)
+        return _verdict(choices.read_choice(answer, options))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceJudge:
+    """Reads which of an item's options an answer chooses, or in which order it puts them."""
+
+    spec: ClassVar = "rule:choice"
+
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
+        """Return the chosen letter, for an order all letters, or UNANSWERED."""
+        return _verdict(choice_of(case, answer))
+
+
+def choice_of(case: core.Case, answer: str) -> str | readers.Invalid:
+    """Return the letter that an answer chooses, or all letters if the case asks for an order."""
+    options = choices.lettered(case.options, case.language)
+    asks_for_order = len(case.label or "") > 1
+    if asks_for_order:
+        return choices.read_order(answer, options)
+    return choices.read_choice(answer, options)
+
+
+def _verdict(label: str | readers.Invalid) -> core.Verdict:
+    if isinstance(label, readers.Invalid):
+        return core.Verdict(grade=core.UNANSWERED, reason=label.reason)
+    return core.Verdict(grade=label, reason="the answer's own label")

@@ -27,5 +27,10 @@ class Kept:
         return at >= self.since
 
 
+def only_of(run: str) -> Kept:
+    """Return what lets the replies of one run count alone."""
+    return Kept(run=run, since=NEVER)
+
+
 ANY = Kept()
 """Every kept reply counts."""

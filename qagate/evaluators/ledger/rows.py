@@ -17,13 +17,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from qagate.evaluators.core import QAError, Reply, ToolCall, UsageError
+from qagate.evaluators.core import QAError, Reply, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT, Document
 from qagate.evaluators.reading import parse_json
+from qagate.evaluators.reply_fields import read_reply
 from qagate.evaluators.text import Key, canonical, digest, flat, one_line
 
 SCHEMA = 2
 """The format of a ledger and of its rows."""
+
+LATEST = 10.0**11
+"""Seconds since 1970. A later time is damage, and no calendar has it."""
 
 VARIABLE = "QA_LEDGER_KEY"
 """The environment variable with the secret that signs rows."""
@@ -137,24 +141,24 @@ class StoredRow(NamedTuple):
         return canonical({**self._asdict(), "reply": json.loads(self.reply)}) + "\n"
 
     def text(self) -> str | None:
-        """Return the reply as JSON, or None if the row is not what was written."""
+        """Return the reply as JSON; None where ``opened`` returns None."""
+        return self.reply if self.opened() is not None else None
+
+    def opened(self) -> Reply | None:
+        """Return the reply, or None if the row is not what was written, or cannot be used."""
         texts = (self.key, self.run, self.spec, self.reply, self.checksum)
         if not all(isinstance(text, str) for text in texts):
             return None
-        if not isinstance(self.at, float) or self.schema != SCHEMA:
+        if not isinstance(self.at, float) or not 0 <= self.at <= LATEST:
+            return None
+        if self.schema != SCHEMA:
             return None
         sound = checksum(self.key, self.run, self.at, self.reply)
         if _seal_of(self.checksum) != sound:
             return None
-        return self.reply if self.reply.startswith("{") else None
-
-    def opened(self) -> Reply | None:
-        """Return the reply, or None if the row is not what was written."""
-        if self.text() is None:
-            return None
         try:
-            return _read_reply(self.reply)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            return read_reply(self.reply)
+        except (ValueError, RecursionError):
             return None
 
 
@@ -166,38 +170,6 @@ def _seal_of(sealed: str) -> str:
 def _signature_of(sealed: str) -> str:
     """Return the signature that follows a seal; empty if there is none."""
     return sealed.partition(":")[2]
-
-
-def _read_reply(text: str) -> Reply:
-    """Return the reply that a row holds.
-
-    Its fields are taken out one by one. Raises one of several errors if one is missing, or if
-    any is left that a reply does not have.
-    """
-    values: dict[str, Any] = json.loads(text)
-    reply = Reply(
-        text=values.pop("text"),
-        calls=tuple(_read_call(call) for call in values.pop("calls")),
-        finish=values.pop("finish"),
-        model=values.pop("model"),
-        input_tokens=values.pop("input_tokens"),
-        output_tokens=values.pop("output_tokens"),
-        seconds=values.pop("seconds"),
-        cost=values.pop("cost"),
-        cache_read_tokens=values.pop("cache_read_tokens"),
-        cache_write_tokens=values.pop("cache_write_tokens"),
-        batch=values.pop("batch"),
-    )
-    if values:
-        raise ValueError(f"fields of no reply: {', '.join(values)}")
-    return reply
-
-
-def _read_call(values: dict[str, Any]) -> ToolCall:
-    call = ToolCall(name=values.pop("name"), arguments=values.pop("arguments"))
-    if values:
-        raise ValueError(f"fields of no tool call: {', '.join(values)}")
-    return call
 
 
 def seal(paid: PaidReply, now: float) -> StoredRow:

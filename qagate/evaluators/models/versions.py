@@ -6,6 +6,10 @@ as a date, or another name than was asked for.
 """
 
 import re
+from contextlib import suppress
+
+from qagate.evaluators.core import UsageError
+from qagate.evaluators.models.urls import normalise_url, with_one_loopback_name
 
 _RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})")
 """What a provider puts behind a model's name: a date, or a number as in -002."""
@@ -35,3 +39,31 @@ def _bare_name(name: str) -> str:
     """Return a model's name without a gateway's prefix and the words for "newest release"."""
     last_part = name.casefold().rstrip("/").rpartition("/")[2]
     return last_part.removesuffix(":latest").removesuffix("-latest")
+
+
+_SPEC = re.compile(r"(?P<provider>[^:]+):(?P<name>.+?)(@(?P<url>https?://.+))?")
+
+
+def may_be_one_spec(spec: str, other: str) -> bool:
+    """Return whether two SPECs may name one model: by one address, but for a release of the name.
+
+    This machine has one address, whether a SPEC says ``localhost`` or ``127.0.0.1``.
+    """
+    if spec == other:
+        return True
+    endpoint, name = _parts_of(spec)
+    other_endpoint, other_name = _parts_of(other)
+    return endpoint == other_endpoint and may_be_one_model(name, other_name)
+
+
+def _parts_of(spec: str) -> tuple[str, str]:
+    """Return where a model is asked, and its name."""
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        return "", spec
+    url = match["url"]
+    if url is None:
+        return match["provider"], match["name"]
+    with suppress(UsageError):
+        url = with_one_loopback_name(normalise_url(url))
+    return url, match["name"]

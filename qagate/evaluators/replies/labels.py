@@ -165,14 +165,6 @@ class Lexicon:
         words = Words(text[:MAX_EXPRESSION])
         return bool(words.found) and self._skip_markers(words) == len(words.found)
 
-    def unannounced(self, text: str) -> str:
-        """Return the text behind the words that announce an answer: ``yes`` for ``Answer: yes``."""
-        words = Words(text[:MAX_EXPRESSION])
-        start = self._skip_markers(words)
-        if not start or start == len(words.found) or not _is_plain(words.gaps[0]):
-            return text
-        return text[words.found[start].start() :]
-
     def names_other(self, grade: str, text: str, *, strict: bool = False) -> bool:
         """Return whether a text names another grade, by a label word or a capital letter.
 

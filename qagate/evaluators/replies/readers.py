@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from qagate.evaluators.core import GRADES, NO, YES, Reply
+from qagate.evaluators.core import GRADES, Reply
 from qagate.evaluators.finishes import CUT
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.labels import Lexicon, folded, lexicon
@@ -76,15 +76,7 @@ def without_markup(text: str) -> str:
 MAX_RAW = 250_000
 MAX_SPOKEN = 12_000
 """Characters: a judge is given room for about 2,000 tokens, and thoughts are not counted."""
-MAX_ANSWER = 20_000
-"""How far an answer of yes or no is searched for a second label."""
-
 _OBJECT = re.compile(r"\{(?=\s*+[\"'}]|[^{}\n:]*+:)")
-_MARKS = r"""[\s"'`´„“”‟‘’‚‛«»‹›*_#>()\[\]]*+"""
-_LABEL = re.compile(
-    rf"{_MARKS}(?P<label>\w+(?:[ '’-]\w+){{0,3}}){_MARKS}(?P<end>!*\Z|[.,](?!\w))"
-)
-_CLAUSE_END = re.compile(r"[.,;:!?\n–—]+")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\s+(?=[(–—-]\s?\w)")
 T = TypeVar("T", str, int, dict[str, int])
 
@@ -153,47 +145,6 @@ def read_reason(reply: Reply) -> str:
     fields = value if isinstance(value, dict) else {}
     reason = fields.get("reason", fields.get("explanation"))
     return reason if isinstance(reason, str) else ""
-
-
-def read_yes_no(
-    text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...]
-) -> str | Invalid:
-    """Return YES or NO where the text is one of these words, or begins with one.
-
-    A comma or a full stop must follow it there; what announces it ("Answer:") may stand before it,
-    in any known language. The other word as a later clause of its own ("Yes, no.") leaves no single
-    reading. Invalid means that the model under test did not answer: a result, not an error.
-    """
-    if cut := unfinished(finish):
-        return cut
-    said = spoken(text) if len(text) <= MAX_RAW else text
-    if said is None:
-        return Invalid("no answer outside of thoughts")
-    said = lexicon().unannounced(without_markup(plain(said[:MAX_ANSWER])))
-    table = {_key(word): YES for word in yes} | {_key(word): NO for word in no}
-    found = _LABEL.match(said)
-    answer = table.get(_key(found["label"])) if found else None
-    if found is None or answer is None:
-        return Invalid("the answer does not begin with one of the labels alone")
-    others = {word for word, meaning in table.items() if meaning != answer}
-    if any(
-        _core(clause) in others for clause in _CLAUSE_END.split(said[found.end() :])
-    ):
-        return Invalid("both labels")
-    return answer
-
-
-def _key(word: str) -> str:
-    return unicodedata.normalize("NFC", word).casefold().strip()
-
-
-def _core(clause: str) -> str:
-    """Return a short clause without conjunctions and words of correction: ``but no`` is ``no``."""
-    fillers = lexicon().fillers
-    words = _key(clause).strip("\"'`„“”‘’«»*_()[] ").split() if len(clause) < 40 else []
-    while len(words) > 1 and folded(words[0]) in fillers:
-        words = words[1:]
-    return " ".join(words)
 
 
 def _agreed(

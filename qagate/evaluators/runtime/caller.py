@@ -43,7 +43,7 @@ from qagate.evaluators.kept_requests import (
     request_key,
 )
 from qagate.evaluators.ledger import KeptReply, Ledger, LedgerError, PaidReply
-from qagate.evaluators.ledger.kept import ANY, Kept
+from qagate.evaluators.ledger.kept import ANY, Kept, only_of
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
@@ -679,6 +679,17 @@ class Caller:
     ) -> KeptReply | None:
         """Return the newest reply that is kept of a request, whoever asked for it, or None."""
         call = self._call(model, request, ANY, is_answer=not meter.is_answered)
+        return await self._find(call)
+
+    async def _find(self, call: KeptCall) -> KeptReply | None:
+        """Return the newest reply that counts, or None; in a replay one of the run itself first.
+
+        Another run may have asked the same since: its replies are not what the run decided on.
+        """
+        if self.is_replay and self.run.id:
+            kept = await self.ledger.find(call.key, only_of(self.run.id))
+            if kept is not None and call.kept.counts(kept.run, kept.at):
+                return kept
         return await self.ledger.find(call.key, call.kept)
 
     def use_kept(
@@ -704,7 +715,7 @@ class Caller:
     async def _find_or_ask(self, meter: Meter, call: KeptCall) -> tuple[KeptReply, int]:
         """Return the reply, out of the ledger if it is there, and how many requests were sent."""
         while True:
-            kept = await self.ledger.find(call.key, call.kept)
+            kept = await self._find(call)
             if kept is not None:
                 return kept, 0
             if self._settings.replay or meter.kept_only:

@@ -21,6 +21,7 @@ from typing import Protocol, assert_never
 
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
+from qagate.evaluators.crash import Crash, crash_of
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
@@ -101,6 +102,8 @@ class Engine:
 
     :failure: Why the engine had to stop; empty if it had not.
 
+    :crash: What nobody foresaw, if it stopped for that.
+
     :stopping: Says which items are needed no more; None if all are asked.
 
     :_unneeded: The keys of items that ``stopping`` has named so far.
@@ -122,6 +125,7 @@ class Engine:
         stopping: Stopping | None = None,
     ) -> None:
         self.failure = ""
+        self.crash: Crash | None = None
         self.stopping = stopping
         self._tasks = tasks
         self._caller = caller
@@ -156,6 +160,7 @@ class Engine:
             held_back_by=held_back_by,
             stops={**sender.admission.hopeless, **sender.stops},
             failure=self.failure,
+            crash=self.crash,
             spent=None if sender.budget is None else sender.budget.spent,
             notes=self._caller.ledger.notes,
             kept=len(self._caller.ledger.own),
@@ -169,6 +174,8 @@ class Engine:
     def fail(self, error: Exception) -> None:
         """Note that the engine broke down, and let no test wait for it."""
         self.failure = f"the engine failed: {type(error).__name__}: {error}"
+        if not isinstance(error, core.QAError):
+            self.crash = crash_of(error)
         with contextlib.suppress(sqlite3.Error):
             self._post()
             self._writer.end(self.failure)
@@ -410,7 +417,7 @@ class Job:
     def make_engine(self, writer: OutcomeWriter) -> Engine:
         """Return the engine, which tells ``writer`` of everything before the ``store``.
 
-        Raises UnwrittenError for a full disk, and UsageError for any other failure.
+        Raises UnwrittenError for a full disk, and UsageError for what the user can mend.
         """
         try:
             if self.store is not None:
@@ -418,7 +425,7 @@ class Job:
             return self.make(writer)
         except (core.UsageError, UnwrittenError):
             raise
-        except Exception as error:  # noqa: BLE001  # a traceback would help nobody
+        except (core.QAError, OSError, sqlite3.Error) as error:
             raise core.UsageError(
                 f"the engine failed: {type(error).__name__}: {error}"
             ) from None

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from qagate.evaluators.core import Outcome, QAError, Usage
+from qagate.evaluators.crash import Crash
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 
@@ -228,6 +229,8 @@ class Status:
     """Why calls were no longer made, a line by kind: a wrong key, the deadline, the budget."""
     failure: str = ""
     """Why the engine had to stop."""
+    crash: Crash | None = None
+    """What nobody foresaw, if the engine stopped for that."""
     spent: float | None = None
     """USD; None without a budget."""
     notes: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ from types import FrameType
 from typing import assert_never
 
 from qagate.evaluators.core import Outcome, UsageError
+from qagate.evaluators.crash import Crash, CrashedError, crash_of
 from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime import outcomes
 from qagate.evaluators.runtime.engine import Engine, Job, do_nothing
@@ -173,6 +174,13 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Crashed:
+    """The engine's process broke down where nobody foresaw it."""
+
+    crash: Crash
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """Everything is loaded."""
 
@@ -212,8 +220,8 @@ class Over:
     message: str
 
 
-Notice = Made | Problem | Ready | Posted | Reported | Beat | Work | Over
-"""What the engine's process says. The first is Made or Problem."""
+Notice = Made | Problem | Crashed | Ready | Posted | Reported | Beat | Work | Over
+"""What the engine's process says. The first is Made, Problem or Crashed."""
 
 
 class EngineProcess(EngineHandle):
@@ -235,6 +243,8 @@ class EngineProcess(EngineHandle):
     :_at_work: The keys of items on which the user's code works now, the latest last.
 
     :_was_silent: Whether the process was killed for its silence.
+
+    :_crash: What nobody foresaw, on either side.
 
     :_ready: Set once the engine has loaded everything, or has died.
     """
@@ -259,6 +269,7 @@ class EngineProcess(EngineHandle):
         self._outbox: SimpleQueue[Instruction | Stop | None] = SimpleQueue()
         self._at_work: dict[str, None] = {}
         self._was_silent = False
+        self._crash: Crash | None = None
         self._ready = threading.Event()
 
     def fork(self) -> None:
@@ -285,7 +296,8 @@ class EngineProcess(EngineHandle):
     def start(self) -> None:
         """Make the engine and begin.
 
-        Raises UsageError or UnwrittenError if that is impossible, OSError without a process.
+        Raises UsageError or UnwrittenError if that is impossible, OSError without a process,
+        and CrashedError.
         """
         if self._process.pid is None:
             self.fork()
@@ -300,6 +312,9 @@ class EngineProcess(EngineHandle):
         if isinstance(notice, Problem):
             self._process.join()
             raise notice.error
+        if isinstance(notice, Crashed):
+            self._process.join()
+            raise CrashedError(notice.crash)
         self._thread.start()
         self._writer.start()
 
@@ -335,9 +350,16 @@ class EngineProcess(EngineHandle):
 
     def _write(self) -> None:
         """Send what is put into the outbox, until the engine has ended."""
-        with contextlib.suppress(OSError):  # there is nobody left to tell
+        try:
             while (message := self._outbox.get()) is not None:
-                self._connection.send(message)
+                self._send(message)
+        except OSError:  # there is nobody left to tell
+            pass
+        except Exception as error:  # noqa: BLE001  # it would wait for its orders for ever
+            self._break_down(crash_of(error))
+
+    def _send(self, message: Instruction | Stop) -> None:
+        self._connection.send(message)
 
     def _read(self) -> None:
         """Take in what the engine says, until it has ended; then let no test wait."""
@@ -348,13 +370,18 @@ class EngineProcess(EngineHandle):
             self._process.kill()
         except (EOFError, OSError):  # it has ended
             pass
-        except Exception:  # noqa: BLE001  # what cannot be read cannot be waited for
-            self._process.kill()
+        except Exception as error:  # noqa: BLE001  # what cannot be read cannot be waited for
+            self._break_down(crash_of(error))
         self._ready.set()
         self._outbox.put(None)
         self._process.join()
         if self.arrivals.ended is None:
             self._announce_death()
+
+    def _break_down(self, crash: Crash) -> None:
+        """Note a crash of this side or the other, and end the process: nothing more comes of it."""
+        self._crash = self._crash or crash
+        self._process.kill()
 
     def _wait_for_notice(self) -> bool:
         """Return True once there is a notice, False if the engine stayed silent for too long.
@@ -383,6 +410,8 @@ class EngineProcess(EngineHandle):
                 self._ready.set()
             case Over():
                 self.arrivals.end(notice.message)
+            case Crashed():
+                self._break_down(notice.crash)
             case Made() | Problem():
                 raise ValueError(f"{notice} is no notice of an engine that runs")
             case _:
@@ -399,7 +428,13 @@ class EngineProcess(EngineHandle):
     def _announce_death(self) -> None:
         """Tell all tests, in every process, that the engine was killed."""
         why = self.status.failure or self._death()
-        self.status = replace(self.status, failure=why, in_flight=0, held_back_by="")
+        self.status = replace(
+            self.status,
+            failure=why,
+            crash=self.status.crash or self._crash,
+            in_flight=0,
+            held_back_by="",
+        )
         self.arrivals.end(why)
         if self._store is not None:
             with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:
@@ -442,7 +477,15 @@ class EngineThread(EngineHandle):
         """Pass an instruction on to the engine."""
         # A loop that is closed has done everything.
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._job.obey, self._engine, instruction)
+            self._loop.call_soon_threadsafe(self._obey, instruction)
+
+    def _obey(self, instruction: Instruction) -> None:
+        """Do what the engine is told. A crash ends the run: tests would wait for ever."""
+        try:
+            self._job.obey(self._engine, instruction)
+        except Exception as error:  # noqa: BLE001  # whatever it is
+            self._engine.fail(error)
+            self._job.schedule.close()
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
@@ -511,15 +554,28 @@ def work(
 ) -> None:
     """Do the job in the new process. Without one: ``load``, and wait for it at the pipe.
 
-    ``parents_connection`` is pytest's end of the pipe, of which the fork holds a copy.
+    ``parents_connection`` is pytest's end of the pipe, of which the fork holds a copy. A crash
+    is told to pytest's process.
     """
+    writer = PipeWriter(connection)
+    try:
+        _work(writer, parents_connection, job, load)
+    except Exception as error:  # noqa: BLE001  # multiprocessing would print a traceback
+        writer.send(Crashed(crash_of(error)))
+
+
+def _work(
+    writer: PipeWriter,
+    parents_connection: Connection,
+    job: Job | None,
+    load: Callable[[], None],
+) -> None:
     parents_connection.close()  # or the end of pytest's process would never be seen
     # The terminal interrupts every process at once, and its end reaches every process:
     # pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     gc.disable()  # until ``_do`` has loaded everything that stays to the end
-    writer = PipeWriter(connection)
     if job is not None:
         _do(job, writer)
         return
@@ -533,12 +589,8 @@ def work(
         loading.exception()  # waits; what failed to load is loaded again when needed
 
     try:
-        job = pickle.loads(connection.recv_bytes())
+        job = pickle.loads(writer.connection.recv_bytes())
     except (EOFError, OSError):  # there is no job: the user got something wrong
-        return
-    except Exception as error:  # noqa: BLE001  # a traceback would help nobody
-        message = f"the engine failed: {type(error).__name__}: {error}"
-        writer.send(Problem(UsageError(message)))
         return
     assert isinstance(job, Job)
     _do(job, writer, wait_for_loading)
@@ -618,8 +670,12 @@ class _EngineInProcess:
                     self._stop(instruction.grace)
                 else:
                     self._job.obey(self._engine, instruction)
-        except Exception:  # noqa: BLE001
+        except (EOFError, OSError):
             self._loop.remove_reader(self._pipe.fileno())
+            self._stop()
+        except Exception as error:  # noqa: BLE001
+            self._loop.remove_reader(self._pipe.fileno())
+            self._engine.fail(error)
             self._stop()
 
     def _stop(self, grace: float = GRACE_SECONDS) -> None:

@@ -20,6 +20,9 @@ from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.statistics import intervals
 from qagate.evaluators.statistics.intervals import Array, Interval
 
+MOST_CROSSED = 2
+"""Gold labels up to which every outcome is tried for each of them."""
+
 Parts = tuple[Array, Array]
 """A ratio's numerator and denominator, for each table."""
 
@@ -121,10 +124,18 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
     (Of ``macro_f1`` an ungraded item moves only one ratio at a time, in one direction.) Of ratings
     1 and 10 suffice. Against given labels there is a fill with all verdicts right, and one with all
     wrong for each side that agreement and J count: of the pass mark, and of INCORRECT.
+
+    Of options all outcomes crossed with all labels would be too many. Their metrics count what is
+    right, and how often one outcome was given: these have their extremes where all ungraded items
+    are right, or have one outcome in common.
     """
     extremes = table.outcomes
     if table.outcomes == RATINGS:
         extremes = (RATINGS[0], RATINGS[-1])
+    if len(table.golds) > MOST_CROSSED and table.golds != table.outcomes:
+        all_right = {label: label for label in table.golds}
+        alike = [dict.fromkeys(table.golds, outcome) for outcome in table.outcomes]
+        return all_right, *alike
     if table.golds != table.outcomes:
         return tuple(
             dict(zip(table.golds, outcomes, strict=True))

@@ -25,6 +25,7 @@ from qagate.evaluators.core import (
     UNANSWERED,
     YES,
 )
+from qagate.evaluators.option_letters import MOST_OPTIONS, place_of
 from qagate.evaluators.statistics import count_table, intervals, ratios, separation
 from qagate.evaluators.statistics.agreement import (
     KAPPA,
@@ -321,6 +322,56 @@ YES_NO_METRICS = (
 )
 
 
+def _position_bias(place: int) -> Metric:
+    """Return the row of the bias towards a place among the options, counted from 0."""
+
+    def applies(table: CountTable) -> bool:
+        return any(place_of(label) == place for label in table.outcomes)
+
+    return Metric(
+        name=f"position_bias_{place + 1}",
+        title=f"Bias to option {place + 1}",
+        parts=ratios.position_bias(place),
+        range=COEFFICIENT,
+        column=3 if place == 0 else 0,
+        compared=False,
+        better="neither",
+        applies=applies,
+    )
+
+
+CHOICE_METRICS = (
+    Metric(
+        name="accuracy",
+        title="Accuracy",
+        parts=ratios.accuracy,
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=1,
+        compared=False,
+    ),
+    Metric(
+        name="unanswered",
+        title="Unanswered",
+        parts=ratios.share(UNANSWERED),
+        rate=True,
+        every_item=True,
+        headline=True,
+        column=2,
+        better="less",
+    ),
+    Metric(
+        name="fixed_place",
+        title="Always one place",
+        parts=ratios.fixed_place,
+        range=None,
+        compared=False,
+    ),
+    *(_position_bias(place) for place in range(MOST_OPTIONS)),
+)
+
+
 def _parts_of(coefficient: Coefficient) -> Ratio:
     def parts(table: CountTable) -> Parts:
         return coefficient.parts(table.counts)
@@ -488,6 +539,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _by_name(GRADED_METRICS),
     "rated": _by_name(RATED_METRICS),
     "yes_no": _by_name(YES_NO_METRICS),
+    "choice": _by_name(CHOICE_METRICS),
     "judged": _by_name(JUDGED_METRICS),
     "checked": _by_name(CHECKED_METRICS),
 }

@@ -644,6 +644,19 @@ def allowed_by_youden(value: float, low: float, margin: float, youden: Youden) -
     return value + margin * youden.value - reach > 0
 
 
+def margin_shown(margin: float, youden: Youden) -> float | None:
+    """Return the smallest margin that pairs and labels show together of an unchanged model.
+
+    ``margin`` is what the pairs show by themselves. It is the margin at which
+    ``allowed_by_youden`` turns. None where the labels let no margin below 1 be shown.
+    """
+    if youden.low <= 0:
+        return None
+    error = youden.value - youden.low
+    widened = margin / math.sqrt(youden.value**2 - error**2)
+    return widened if widened < 1 else None
+
+
 # One run's answers
 
 

@@ -6,7 +6,15 @@ that the metric is undefined there. ``metrics.py`` names the ratios and gives th
 
 from __future__ import annotations
 
-from qagate.evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES
+from qagate.evaluators.core import (
+    CORRECT,
+    INCORRECT,
+    NO,
+    NOT_ATTEMPTED,
+    UNANSWERED,
+    YES,
+)
+from qagate.evaluators.option_letters import place_of
 from qagate.evaluators.statistics.count_table import (
     PREMISE,
     CountTable,
@@ -111,7 +119,7 @@ def pass_rate(table: CountTable) -> Parts:
 
 def accuracy(table: CountTable) -> Parts:
     """Return the share of items whose answer is their label."""
-    return table.of(YES, YES) + table.of(NO, NO), table.total
+    return table.sum(table.of(label, label) for label in table.golds), table.total
 
 
 def precision(table: CountTable) -> Parts:
@@ -142,6 +150,33 @@ def majority_baseline(table: CountTable) -> Parts:
     """Return the accuracy of always giving the label that more items have."""
     difference = abs(table.with_gold(YES) - table.with_gold(NO))
     return (table.total + difference) / 2, table.total
+
+
+def fixed_place(table: CountTable) -> Parts:
+    """Return the accuracy of always choosing the letter that most items have as their label."""
+    return table.counts.sum(axis=-1).max(axis=-1), table.total
+
+
+def position_bias(place: int) -> Ratio:
+    """Return the function for how much more often a place was chosen than it was right.
+
+    Both are counted among answered items and divided by all. Without bias the mean is 0, whatever
+    the model knows, if it is as often wrong in favour of a place as to its cost. Places count
+    from 0.
+    """
+
+    def parts(table: CountTable) -> Parts:
+        chosen = table.sum(
+            table.of(label) for label in table.outcomes if place_of(label) == place
+        )
+        right = table.sum(
+            table.with_gold(label) - table.of(UNANSWERED, label)
+            for label in table.golds
+            if place_of(label) == place
+        )
+        return chosen - right, table.total
+
+    return parts
 
 
 # Judges. Here a "gold" is the label given beforehand, an "outcome" the judge's verdict, and a

@@ -32,6 +32,7 @@ from qagate.reports.run.baselines import (
     promoted,
     write_promotion,
 )
+from qagate.reports.run.clean import line
 from qagate.reports.run.decisions import why_no_baseline
 from qagate.reports.run.judge_replies import of_folders
 from qagate.reports.run.known_decisions import decisions_in_folders
@@ -53,11 +54,12 @@ MAX_REASON_LENGTH = 200
 
 
 def render(argv: Sequence[str]) -> int:
-    """Write the files and name them; return the exit code."""
+    """Write the files, name them and the verdict; return the exit code, which is the run's own."""
     parser = RecordedRunParser(
         "render",
         "Write the files of a report again from run.json and records.jsonl, offline.",
-        "0 written, 3 could not be written, 4 wrong arguments or no readable run",
+        "the run's own (0 every gate passed, 1 a gate failed, 2 interrupted, 6 INCONCLUSIVE); "
+        "3 could not be written, 4 wrong arguments or no readable run",
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
@@ -69,15 +71,16 @@ def render(argv: Sequence[str]) -> int:
         help=f"which files, of {','.join(FORMATS)} (default: all)",
     )
     options = parser.parse_args(argv)
+    report = load_report(options.run)
     files = Files(
-        load_report(options.run),
+        report,
         options.format,
         transcripts_of(options.run),
         judge_replies=of_folders([folder_of(options.run)]),
     )
     paths = write_files(files, options.to or folder_of(options.run))
-    say(sys.stdout, *map(str, paths))
-    return 0
+    say(sys.stdout, *map(str, paths), line(report.decision.line))
+    return report.decision.code
 
 
 def _formats(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import pytest
 
 from qagate.bundled import bundled_dataset
 from qagate.evaluators.command_line import CommandParser
+from qagate.evaluators.output import say
 from qagate.reports.doors import RUN_ELSEWHERE, load_run_elsewhere
 
 BROUGHT = (
@@ -39,6 +40,49 @@ VALUED = frozenset((
     "--verbosity",
 ))  # fmt: skip
 """Options of a run that take the word after them, where no '=' binds it: ours, and pytest's."""
+
+
+HELP_OF_BOTH = "--help-pytest"
+PYTESTS_HELP = "--help"
+EXAMPLES = """\
+examples:
+  qagate run cases/simpleqa                                    the recorded answers, offline
+  qagate run cases/ --dry-run --model openai:NAME --judge anthropic:NAME   calls, cost, odds
+  qagate run cases/ -n 8 --model openai:NAME --judge anthropic:NAME --max-cost 50
+  qagate run cases/ -n 8 --model openai:NEW --judge openai:NAME --baseline=last-release
+  qagate run cases/simpleqa -k "en and capital"                a few items; missed ones are shown
+
+all options of pytest work as well, such as -k, -m, -n, -x, -v and --lf; `qagate run --help-pytest`
+prints them. exit codes: 0 every gate passed; 1 a gate failed; 2 interrupted; 3 no report; 4 wrong
+arguments; 5 nothing was selected; 6 INCONCLUSIVE"""
+
+
+def is_asked_for_help(words: Sequence[str]) -> bool:
+    """Return whether one of the words asks for help, and is no value of an option before it."""
+    before = ""
+    for word in words:
+        if word in ("-h", PYTESTS_HELP) and before not in VALUED:
+            return True
+        before = word
+    return False
+
+
+def help_text() -> str:
+    """Return the help of ``qagate run``: our own options, and examples."""
+    # Only for the help: pytest itself loads the plugin of a run.
+    from qagate.reports.plugin.option_table import declare  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser(
+        prog="qagate run",
+        usage="qagate run [PATH | DATA_SET …] [options]",
+        description="Put every item of the data sets to a model, let the judge grade the answers, "
+        "write the report, and exit as the gates decide. A path is a folder with a dataset.yaml, "
+        "or above such folders; a bundled data set goes by its name.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    declare(parser.add_argument)
+    return parser.format_help()
 
 
 class RunParser(CommandParser):
@@ -82,11 +126,18 @@ def main(arguments: Sequence[str]) -> int:
 
     A word that is no path but the name of a bundled data set stands for its folder.
     """
+    if is_asked_for_help(arguments):
+        say(sys.stdout, help_text())
+        return 0
     for word in arguments:
         option = word.partition("=")[0]
         if option in RUN_ELSEWHERE:
             return load_run_elsewhere(option)(arguments)
-    code = int(pytest.main([*BROUGHT, *_with_bundled(arguments)], [CommandName()]))
+    words = [
+        PYTESTS_HELP if word == HELP_OF_BOTH else word
+        for word in _with_bundled(arguments)
+    ]
+    code = int(pytest.main([*BROUGHT, *words], [CommandName()]))
     if code == pytest.ExitCode.USAGE_ERROR and PLUGIN not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin
         from qagate.reports.plugin.start import withdraw  # noqa: PLC0415  # only for such a run

@@ -17,6 +17,7 @@ from qagate.reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
+NO_LOSS_SEEN = "NO GATE SEES A LOSS"
 NOTHING_GRADED = "NOTHING GRADED"
 MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
@@ -33,6 +34,8 @@ class SessionFacts(SessionStatus):
     """The slices that were to decide, and have no gate of their own that did."""
     unpaired: tuple[str, ...] = ()
     """The slices that are compared with an earlier run, and have no gate on the difference."""
+    blind: tuple[str, ...] = ()
+    """The slices whose gates would pass without any right answer, each with what these become."""
     unmet: str = ""
     """Why a baseline is needed, where there is none, and which to give."""
     lost: tuple[str, ...] = ()
@@ -45,6 +48,8 @@ class SessionFacts(SessionStatus):
     """Items without a grade: ERROR or MISSING."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
+    crash: str = ""
+    """What is to be said of an error that nobody foresaw."""
     gates_off: bool = False
     shards: Shards | None = None
     """The shards that the items come from; None where none is missing."""
@@ -73,7 +78,7 @@ class SessionFacts(SessionStatus):
     def end(self) -> SessionStatus:
         """Return the facts that deciding again, from the report alone, needs."""
         return SessionStatus(
-            pytest_code=self.pytest_code,
+            pytest_code=INTERNAL if self.crash else self.pytest_code,
             failures=self.other_failures,
             interrupted=self.interrupted,
             cause=self.cause,
@@ -129,6 +134,8 @@ def _remarks(code: int, facts: SessionFacts) -> list[str]:
 
 def _broken_off(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
     code = facts.pytest_code
+    if facts.crash:
+        return INTERNAL, facts.crash
     if code not in (INTERNAL, USAGE):
         return None
     what = "an internal error" if code == INTERNAL else "a usage error"
@@ -315,6 +322,17 @@ def _unpaired(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine |
     )
 
 
+def _blind(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
+    if not facts.blind:
+        return None
+    names = first_of(facts.blind)
+    reason = (
+        "they would pass if all right answers became what stands there; give a gate on correct, "
+        "or a drop with a margin below the share that was right"
+    )
+    return INCONCLUSIVE, f"{NO_LOSS_SEEN} in {names}: exit {INCONCLUSIVE}; {reason}"
+
+
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
     counted = (
         (facts.misses, "item", "missed, as the gates allow"),
@@ -341,6 +359,7 @@ BY_GATES: Sequence[Rule] = (
     _undecided,
     _baseline_lacks,
     _unpaired,
+    _blind,
 )
 """What decides by the gates, in this order; where none of them does, the run passed."""
 

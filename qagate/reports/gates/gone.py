@@ -32,10 +32,13 @@ HASH_DIGITS = 12
 def lacking_slices(
     names: Collection[str], baseline: Baseline, accepted: Accepted = NOTHING_ACCEPTED
 ) -> list[str]:
-    """Return the slices of the baseline that are not among ``names``, nor accepted as gone."""
+    """Return the slices of the baseline that are not among ``names``, nor accepted as gone.
+
+    Labelled answers are none: no candidate answers them. Rule 3 asks for what they measure.
+    """
     return [
         name
-        for name in baseline.slices
+        for name in baseline.answered
         if name not in names and name not in accepted.slices
     ]
 

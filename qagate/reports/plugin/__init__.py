@@ -30,19 +30,21 @@ from qagate.door import PREFIX_HELP, PREFIX_SETTING
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.text import harmless
-from qagate.reports.plugin import worker
+from qagate.reports.plugin import crash_guard, worker
 from qagate.reports.plugin.option_table import declare_options
 from qagate.reports.plugin.worker import (
     pytest_collection_modifyitems,
     pytest_generate_tests,
 )
 
+CRASH_GUARD = "qa-crash-guard"
 _CONFIGURED = pytest.StashKey[bool]()
 """Set once pytest has accepted the command line: from then on errors are ours."""
 
 __all__ = ["pytest_collection_modifyitems", "pytest_generate_tests"]
 
 
+@crash_guard.ends_process
 def pytest_addoption(
     parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
 ) -> None:
@@ -56,7 +58,7 @@ def pytest_addoption(
     except ValueError:  # the door, which declares it, is no plugin of this run
         parser.addini(PREFIX_SETTING, PREFIX_HELP, type="bool", default=False)
         prefixed_only = False
-    config.add_cleanup(lambda: _withdraw_if_rejected(config))
+    crash_guard.add_cleanup(config, lambda: _withdraw_if_rejected(config))
     words = config.invocation_params.args
     declare_options(parser, words, prefixed_only=prefixed_only)
 
@@ -74,20 +76,26 @@ def _withdraw_if_rejected(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller before any call; the user's errors are exit code 4."""
     config.stash[_CONFIGURED] = True
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(crash_guard.CrashGuard(), CRASH_GUARD)
     config.addinivalue_line(
         "markers", "qa(dataset): one case for each item of a dataset"
     )
     config.pluginmanager.register(worker.Verdicts(), "qa-verdicts")
     first_seconds.take_over(_stop)
-    config.add_cleanup(lambda: first_seconds.give_back(_stop))
+    crash_guard.add_cleanup(config, lambda: first_seconds.give_back(_stop))
     try:
         worker_input = _worker_input(config)
     except UsageError as problem:
         raise pytest.UsageError(harmless(str(problem))) from None
     except UnwrittenError as problem:
         pytest.exit(harmless(str(problem)), int(pytest.ExitCode.INTERNAL_ERROR))
+    guard = config.pluginmanager.unregister(name=CRASH_GUARD)
     if worker_input is None:
         return
+    # Registered last, so that its wrappers are around those of all others.
+    if guard is not None:
+        config.pluginmanager.register(guard, CRASH_GUARD)
     config.stash[worker.WORKER_INPUT] = worker_input
     config.pluginmanager.register(worker.WorkerHooks(worker_input), "qa-worker-hooks")
     _declare_markers(config, worker_input.plan)
@@ -128,10 +136,11 @@ def pytest_sessionstart() -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Pass over attacks on the judge that no path of the run names."""
-    if not collection_path.is_dir():
-        return None
-    named = discovery.named_paths(config.args, config.invocation_params.dir)
-    return discovery.is_left_out(collection_path, named) or None
+    with crash_guard.told_in_collection(config):
+        if not collection_path.is_dir():
+            return None
+        named = discovery.named_paths(config.args, config.invocation_params.dir)
+        return discovery.is_left_out(collection_path, named) or None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

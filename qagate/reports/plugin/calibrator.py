@@ -5,19 +5,27 @@ run's own answers, and the gates learn how far its grades can be believed. Label
 belong to no test: the engine asks the judge of them, and the controller waits for the end.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from qagate.bundled import BUNDLED_LABELS
 from qagate.cases.config import load_dataset, with_items
-from qagate.cases.dataset import DATASET_FILE, Dataset, Plan, Slice, SliceFiles
+from qagate.cases.dataset import (
+    DATASET_FILE,
+    Dataset,
+    Plan,
+    PlannedItem,
+    Slice,
+    SliceFiles,
+)
 from qagate.cases.discovery import labelled_files
 from qagate.cases.plan import Labelled, gated, labelled_for
 from qagate.cases.tasks import make_tasks
-from qagate.evaluators.core import LEXICAL, RECORDED, Outcome
+from qagate.evaluators.core import INCORRECT, LEXICAL, RECORDED, Outcome, Verdict
 from qagate.evaluators.judges.factory import JudgeFactory
+from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.evaluators.runtime.task import Task
 from qagate.reports.judge.labels import Labels, LabelSet
 from qagate.reports.judge.measuring import slice_judge
@@ -148,14 +156,7 @@ class Calibrator:
 
     def distrusted(self) -> Iterator[str]:
         """Yield the slices whose gates stay open because too few labels measure their judge."""
-        sets = []
-        for labels in self.labelled:
-            records = [
-                make_record(item, Outcome(key=item.key, state="missing"))
-                for item in labels.items
-            ]
-            slice_ = labels.dataset.slices[labels.language]
-            sets.append(LabelSet(slice_=slice_, records=tuple(records)))
+        sets = self._sets(lambda item: Outcome(key=item.key, state="missing"))
         datasets = {dataset.name: dataset for dataset in self.plan.datasets}
         for slice_ in gated(self.plan):
             if self._grades_bundled_answers(slice_):
@@ -171,6 +172,18 @@ class Calibrator:
             if why:
                 yield f"{slice_.name}: INCONCLUSIVE with any answers; {why}"
 
+    def sets_without_errors(self) -> list[LabelSet]:
+        """Return the labels as a judge would grade them that is right on each."""
+        return self._sets(_as_labelled)
+
+    def _sets(self, outcome_of: Callable[[PlannedItem], Outcome]) -> list[LabelSet]:
+        sets = []
+        for labels in self.labelled:
+            records = [make_record(item, outcome_of(item)) for item in labels.items]
+            slice_ = labels.dataset.slices[labels.language]
+            sets.append(LabelSet(slice_=slice_, records=tuple(records)))
+        return sets
+
     def _grades_bundled_answers(self, slice_: Slice) -> bool:
         """Return whether rules grade recorded answers that come with this package."""
         if self._judge != LEXICAL or not self._has_recorded_answers:
@@ -183,3 +196,14 @@ class Calibrator:
         return are_bundled_answers(
             slice_, ((case.digest, case.recorded) for case in cases)
         )
+
+
+def _as_labelled(item: PlannedItem) -> Outcome:
+    """Return how a labelled answer ends with a judge that says what the label says."""
+    label = item.case.label
+    if label is None:
+        return Outcome(key=item.key, state="missing")
+    verdict = Verdict(grade=INCORRECT if label == NOT_CORRECT else label)
+    if label.isdigit():
+        verdict = Verdict(rating=int(label))
+    return Outcome(key=item.key, state="passed", verdict=verdict)

@@ -26,10 +26,12 @@ import pytest
 
 from qagate.cases.dataset import Plan
 from qagate.evaluators.core import Outcome, QAError, UsageError
+from qagate.evaluators.crash import CRASHED, crash_of
 from qagate.evaluators.output import UnwrittenError, plural
 from qagate.evaluators.temporary import temporary_folder
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected, expected_slices
+from qagate.reports.plugin.crash_guard import CrashGuard, add_cleanup, guard_of
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.first_seconds import stop_signals
 from qagate.reports.plugin.head_start import takes_all_items
@@ -105,6 +107,7 @@ class Controller:
         self._expected: tuple[str, ...] = ()
         """The slices that are to decide, whatever leaves their tests out."""
         self._report: Report | None = None
+        self._guard = guard_of(config) or CrashGuard()
         self._warning = ""
         self._last_line = ""
         self._former_handlers: dict[int, Any] = {}
@@ -113,9 +116,9 @@ class Controller:
         self.outcome_store = self._folder / "outcomes.sqlite3"
         # Cleanups run in reverse order. These are the first and so run last: pytest
         # may still warn of what other cleanups find.
-        config.add_cleanup(self._restore_signals)
-        config.add_cleanup(self._write_last_line)
-        config.add_cleanup(cleanups.close)
+        add_cleanup(config, self._restore_signals)
+        add_cleanup(config, self._write_last_line)
+        add_cleanup(config, cleanups.close)
         calling = not self._only_lists
         self._run = EngineRun(options, plan, config.rootpath, calling=calling)
         for feature in features:
@@ -136,8 +139,8 @@ class Controller:
         ahead = self._run.has_fixed_order or not may_end_early
         check_files(self._options.concurrency, self._workers)
         outcomes = self._run.open(store, early_engine, ahead=ahead)
-        config.add_cleanup(self._run.host.stop)
-        self._writers.start()
+        add_cleanup(config, self._run.host.stop)
+        self._writers.start(self._guard.run)
         if not self._distributed:
             config.stash[worker.OUTCOMES] = outcomes
 
@@ -221,13 +224,15 @@ class Controller:
         from qagate.reports.run.transcripts import Packer  # noqa: PLC0415  # only for large runs
 
         self._packer = Packer(self._folder)
-        self._config.add_cleanup(self._packer.close)
+        add_cleanup(self._config, self._packer.close)
 
     def _start_display(self) -> None:
         engine = self._run.host
-        display = ProgressDisplay(self._config, self._progress, lambda: engine.status)
+        display = ProgressDisplay(
+            self._config, self._progress, lambda: engine.status, self._guard.run
+        )
         self._display = display
-        self._config.add_cleanup(display.stop)
+        add_cleanup(self._config, display.stop)
         display.start()
 
     # Listening
@@ -381,6 +386,9 @@ class Controller:
             code = int(pytest.ExitCode.INTERNAL_ERROR)
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
+        except Exception as error:  # noqa: BLE001  # as above
+            self._guard.note(crash_of(error))
+            return CRASHED
         self._report = report
         self._warning = warning
         self._last_line = report.decision.line
@@ -391,6 +399,9 @@ class Controller:
         """Return how the session ended, as far as pytest and its workers know."""
         from qagate.reports.gates import decide  # noqa: PLC0415  # loaded while tests wait
 
+        crash = self._run.host.status.crash
+        if crash is not None:
+            self._guard.note(crash)
         notes = []
         reruns = rerun_settings(self._config)
         if reruns:
@@ -404,6 +415,7 @@ class Controller:
             failures=self._results.other_failures,
             interrupted=self._interrupted,
             replies_kept=self._run.host.status.kept,
+            crash=self._guard.line,
             expected=self._expected,
             notes=tuple(notes),
         )
@@ -443,13 +455,14 @@ class Controller:
     def _write_last_line(self) -> None:
         """Write the verdict, or why there is none, below all that pytest writes."""
         reporter = self._reporter
-        if not self._last_line or reporter is None:
+        line = self._guard.line or self._last_line
+        if not line or reporter is None:
             return
         colour = "red"
-        if self._report is not None:
+        if self._report is not None and not self._guard.line:
             colour = LAST_LINE_COLOURS.get(self._report.decision.code, colour)
         reporter.ensure_newline()
-        reporter.write_line(self._last_line, bold=True, **{colour: True})
+        reporter.write_line(line, bold=True, **{colour: True})
         reporter.flush()
 
     @property

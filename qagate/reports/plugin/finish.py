@@ -39,6 +39,12 @@ from qagate.reports.run.known_decisions import (
     document_of,
     known_here,
 )
+from qagate.reports.run.lineage import (
+    RetiredIds,
+    chain_of,
+    tried_beside,
+    unsettled,
+)
 from qagate.reports.run.provenance import provenance
 from qagate.reports.run.record import Record, total_cost
 from qagate.reports.run.report import WARNING, Decided, Report
@@ -135,15 +141,20 @@ def _with_history(
     known = known_here(options.here, options.report_dir, options.ledger)
     answers = answers_of(records, facts.provenance)
     tries: Mapping[str, tuple[str, ...]] = {}
+    retired_since: RetiredIds = {}
     needs_baseline = ""
     if baseline is None:
         needs_baseline = _needed_baseline(run, answers.keys(), known)
     elif not options.monitor:
         before = [decided for decided in known if decided.at < facts.started]
-        tries = earlier_tries(facts.model, baseline.sha256, answers, before)
+        chain = chain_of(baseline)
+        tried = [earlier.sha256 for earlier in tried_beside(facts.model, chain)]
+        tries = earlier_tries(facts.model, tried, answers, before)
+        retired_since = unsettled(facts.model, chain, before)
     return replace(
         facts,
         tries=tries,
+        unsettled=retired_since,
         needs_baseline=needs_baseline,
         waived=(*facts.waived, *_waived(run, tries)),
     )
@@ -255,9 +266,11 @@ def _write_report(run: EngineRun, report: Report, packer: Packer | None) -> str:
                 ledger = stack.enter_context(_ledger_of(run))
                 replies = judge_replies.of_ledger(ledger, report, _judge_models(run))
                 if not options.no_transcripts:
-                    transcripts = of_ledger(ledger)
+                    transcripts = of_ledger(ledger, run.identity.id)
                     if packer:
-                        packer.begin(options.ledger, keys_of(report.records))
+                        packer.begin(
+                            options.ledger, run.identity.id, keys_of(report.records)
+                        )
             except QAError as error:
                 warning = f"no prompts and replies in the report folder: {error}"
         write(report, options.report_dir, transcripts, packer, replies)

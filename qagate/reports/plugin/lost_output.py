@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from qagate.evaluators.output import say
+from qagate.reports.plugin.crash_guard import add_cleanup
 from qagate.reports.plugin.progress_display import STREAM
 
 
@@ -63,7 +64,7 @@ class LostOutput:
         writer = session.config.get_terminal_writer()
         stream = LossyStream(getattr(writer, STREAM))
         setattr(writer, STREAM, stream)
-        session.config.add_cleanup(lambda: _say_loss(stream))
+        add_cleanup(session.config, lambda: _say_loss(stream))
 
 
 def _say_loss(stream: LossyStream) -> None:

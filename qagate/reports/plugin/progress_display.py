@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TextIO
 
 import pytest
@@ -39,8 +40,14 @@ class ProgressDisplay:
     """Shows the progress from ``start`` to ``stop`` on a terminal or in a log; not under ``-q``."""
 
     def __init__(
-        self, config: pytest.Config, progress: Progress, status: Callable[[], Status]
+        self,
+        config: pytest.Config,
+        progress: Progress,
+        status: Callable[[], Status],
+        guarded: Callable[[Callable[[], None]], None],
     ) -> None:
+        """``guarded`` does the work of the display's thread, and notes a crash in it."""
+        self._guarded = guarded
         self._progress = progress
         self._status = status
         self._writer: Any = None
@@ -65,9 +72,11 @@ class ProgressDisplay:
         if self._is_live:
             self._screen = Screen(getattr(self._writer, STREAM), self._descriptor)
             setattr(self._writer, STREAM, self._screen)
-            self._stop_ticking = ticking(self._draw, SECONDS_PER_DRAWING)
+            draw = partial(self._guarded, self._draw)
+            self._stop_ticking = ticking(draw, SECONDS_PER_DRAWING)
         else:
-            self._stop_ticking = ticking(self._log, SECONDS_PER_LOG_LINE)
+            log = partial(self._guarded, self._log)
+            self._stop_ticking = ticking(log, SECONDS_PER_LOG_LINE)
 
     def stop(self) -> None:
         """Take the block away and leave the terminal to pytest; may be called again."""

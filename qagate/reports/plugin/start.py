@@ -24,6 +24,7 @@ from qagate.evaluators.models.spec import Spec, parse
 from qagate.evaluators.text import encodable, shown
 from qagate.reports.doors import FEATURES, load_feature
 from qagate.reports.plugin import worker
+from qagate.reports.plugin.crash_guard import add_cleanup
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.lost_output import LostOutput
 from qagate.reports.plugin.option_table import given_options
@@ -69,7 +70,7 @@ def begin(config: pytest.Config) -> worker.WorkerInput | None:
         if claimed is not None:
             claimed.begin()
         # From here on the folder is held until the session ends.
-        config.add_cleanup(claims.pop_all().close)
+        add_cleanup(config, claims.pop_all().close)
     return worker_input
 
 
@@ -238,4 +239,4 @@ def start_early(config: pytest.Config, options: RunOptions) -> None:
     early_engine = fork_early(partial(load_sdks, specs))
     if early_engine is not None:
         config.stash[worker.EARLY_ENGINE] = early_engine
-        config.add_cleanup(early_engine.abandon)
+        add_cleanup(config, early_engine.abandon)

@@ -9,8 +9,9 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 
 from qagate.evaluators.core import UsageError
@@ -59,16 +60,20 @@ class ReportWriters:
 
     def __init__(self) -> None:
         self._problem = ""
-        self._thread = threading.Thread(target=self._load, name="qa-end", daemon=True)
+        self._is_over = threading.Event()
 
-    def start(self) -> None:
-        """Begin to load. Raises UnwrittenError where a limit leaves too little memory."""
+    def start(self, guarded: Callable[[Callable[[], object]], object]) -> None:
+        """Begin to load, in a thread in which ``guarded`` notes a crash.
+
+        Raises UnwrittenError where a limit leaves too little memory.
+        """
         _check_memory()
-        self._thread.start()
+        load = partial(guarded, self._load)
+        threading.Thread(target=load, name="qa-end", daemon=True).start()
 
     def wait(self) -> None:
         """Return once all is loaded. Raises UnwrittenError if it cannot be."""
-        self._thread.join()
+        self._is_over.wait()
         if self._problem:
             raise _no_report(self._problem)
 
@@ -81,6 +86,8 @@ class ReportWriters:
             lines = str(error).split("\n")
             named = [line for line in lines if line.strip()]
             self._problem = named[-1] if named else type(error).__name__
+        finally:
+            self._is_over.set()
 
 
 def _check_memory() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from qagate.reports.render import console, words
+from qagate.reports.render.missed_items import missed_items
 from qagate.reports.run import clean
 from qagate.reports.run.report import Report, SliceSummary
 from qagate.reports.run.report_folder import previous
@@ -20,7 +21,7 @@ BREAKDOWN_WIDTH = 40
 def show_report(
     reporter: pytest.TerminalReporter, report: Report, folder: Path
 ) -> None:
-    """Write gates, what broke, notes and the path; under ``-v`` also slices, and every note."""
+    """Write gates, misses, what broke, notes and the path; ``-v`` adds slices and every note."""
     is_verbose = reporter.config.option.verbose > 0
     if is_verbose:
         reporter.write_sep("=", "qa slices")
@@ -34,6 +35,7 @@ def show_report(
         for line in console.gate_lines(gate, folder):
             reporter.write_line(line)
     lines = [
+        *missed_items(report),
         *console.warnings(report.comparison),
         *(console.notes(report) if is_verbose else console.brief(report)),
         *_last_lines(report, folder),

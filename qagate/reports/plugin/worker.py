@@ -33,6 +33,11 @@ from qagate.evaluators.runtime.outcomes import (
     OutcomeSource,
 )
 from qagate.reports.plugin.asserts import is_miss
+from qagate.reports.plugin.crash_guard import (
+    add_cleanup,
+    told,
+    told_in_collection,
+)
 from qagate.reports.plugin.session_results import key_in
 
 if TYPE_CHECKING:
@@ -75,6 +80,12 @@ class NoVerdictError(QAError):
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each planned item of the dataset that the ``qa`` marker names."""
+    with told_in_collection(metafunc.config):
+        _generate_tests(metafunc)
+
+
+def _generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Do it. Raises CollectError for a marker without a data set."""
     marker = metafunc.definition.get_closest_marker("qa")
     if marker is None:
         return
@@ -163,6 +174,10 @@ class Verdicts:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Wait for the item's outcome. A fixture that did so would fail in pytest's words."""
+        with told(item.config):
+            self._await_verdict(item)
+
+    def _await_verdict(self, item: pytest.Item) -> None:
         self._outcome = None
         planned = _planned_item(item)
         if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
@@ -202,7 +217,7 @@ def _wait_for_outcome(config: pytest.Config, key: str) -> Outcome:
         # In an xdist worker: the controller cannot hand an object over.
         reader = OutcomeReader(config.stash[WORKER_INPUT].outcome_store)
         config.stash[OUTCOMES] = reader
-        config.add_cleanup(reader.close)
+        add_cleanup(config, reader.close)
     try:
         return config.stash[OUTCOMES].wait(key)
     except EngineLostError as error:

@@ -20,7 +20,7 @@ from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
 _EXITS = {
     1: "something failed that is not an item's miss",
     2: "the run was interrupted; no gate decides",
-    3: "pytest had an internal error",
+    3: "there was an internal error",
     4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
     5: "no item was selected",
 }

@@ -1,6 +1,6 @@
 """The earlier run that a run is compared with: its baseline, or its anchor."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -46,16 +46,28 @@ class Baseline:
         """The records of each slice by its name."""
         return by_slice(self.records)
 
-    def obstacle(self, now: SliceSummary) -> str:
-        """Return why its part of a slice may not stand for all of it, or nothing."""
+    @property
+    def answered(self) -> Sequence[str]:
+        """The names of the slices that its model answered."""
+        labelled: set[str] = set()
+        for dataset in self.report.datasets:
+            if not dataset.kind.answered:
+                labelled.update(slice_.name for slice_ in dataset.slices.values())
+        return [name for name in self.slices if name not in labelled]
+
+    def obstacle(self, slice_name: str) -> str:
+        """Return why its part of a slice may not stand for all of it, or nothing.
+
+        A sample may: items that only one of the runs drew are absent, or added.
+        """
         if not self.report.complete:
             return (
                 f"the {self.role} was cut short; {Obstacle.OTHER_ITEMS} a complete run"
             )
-        earlier = self._summary_of(now.name)
+        earlier = self._summary_of(slice_name)
         if earlier is None:
             return (
-                f"the {self.role} knows no {now.name}; "
+                f"the {self.role} knows no {slice_name}; "
                 f"{Obstacle.OTHER_ITEMS} a run of the same slices"
             )
         if earlier.partial:
@@ -63,17 +75,7 @@ class Baseline:
                 f"only a part of the {self.role}'s slice was run, picked by hand; "
                 f"{Obstacle.OTHER_ITEMS} a run of all of it"
             )
-        sample = earlier.sample
-        if sample is None:
-            return ""
-        if now.sample is not None:
-            is_same_size = sample.items == now.sample.items
-            if is_same_size and sample.seed == now.sample.seed:
-                return ""
-        return (
-            f"the {self.role} asked {sample.text}; "
-            f"{Obstacle.OTHER_ITEMS} a run of all, or of the same"
-        )
+        return ""
 
     def _summary_of(self, slice_name: str) -> SliceSummary | None:
         for summary in self.report.slices:

@@ -1,17 +1,19 @@
 """What was decided before over the same data: by which answers, beside which baseline, and how.
 
 Two questions are answered from it. How many sets of answers did this model give to these items
-beside this baseline, of which one may pass by chance? And may a run serve as a baseline: was its
-decision 0 beside the baseline before it, or, without one, the first that there was?
+beside this baseline and those before it, of which one may pass by chance? And may a run serve as a
+baseline: was its decision 0 beside the baseline before it, or, without one, the first that there
+was?
 
 A set of answers of a slice is named by the runs that asked them; recorded answers by their text.
 The same answers read again, whole or in part, are the same set.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.text import digest
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.record import Record, by_slice
@@ -54,21 +56,22 @@ def _set_name(records: Sequence[Record]) -> str:
 
 def earlier_tries(
     model: str,
-    baseline: str,
+    baselines: Collection[str],
     answers: Mapping[str, SliceAnswers],
     known: Iterable[Decided],
 ) -> dict[str, tuple[str, ...]]:
     """Return how the earlier sets of answers of each slice ended, oldest first.
 
-    They are those of the same model and answer prompt beside the same baseline, which is named
-    by the checksum of its records. Nightly runs (``--monitor``) are no tries.
+    They are those of the same model and answer prompt beside one of these baselines, which are
+    named by the checksums of their records. Nightly runs (``--monitor``) are no tries.
     """
     tries = {}
     decisions = sorted(known, key=lambda decided: decided.at)
     for name, own in answers.items():
         ends: dict[str, str] = {}
         for decided in decisions:
-            is_alike = decided.model == model and decided.baseline == baseline
+            is_beside = decided.baseline in baselines
+            is_alike = is_beside and may_be_one_spec(decided.model, model)
             if not is_alike or decided.monitor or decided.code not in ENDS:
                 continue
             earlier = decided.answers.get(name)

@@ -66,6 +66,7 @@ def _case_then(case: Case, record: Record) -> Case:
         label=record.label,
         metadata=record.metadata,
         digest=record.digest,
+        options=record.options,
     )
 
 

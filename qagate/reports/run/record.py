@@ -45,7 +45,8 @@ class Record(ItemView):
     answer: str | None
     outcome: State
     grade: str | None
-    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED."""
+    """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED; the letter of a
+    chosen option."""
     rating: int | None
     """1 to 10."""
     score: float | None
@@ -55,7 +56,8 @@ class Record(ItemView):
     error: str
     """Empty where there is a grade, else ``kind: message``."""
     label: str | None
-    """What the grade must be: the gold of a yes/no item, a judged one's given label or rating."""
+    """What the grade must be: the gold of a yes/no item, the letter of the right option, a judged
+    one's given label or rating."""
     model: str
     judge: str
     tokens: Annotated[int, Meta(ge=0, lt=10**12)]
@@ -101,6 +103,8 @@ class Record(ItemView):
     """How the reply ended: ``stop``, ``length`` or another word; empty if nobody said."""
     reply: str | None = None
     """The reply as it came, where it differs from the answer; a later run reads it anew."""
+    options: tuple[str, ...] = ()
+    """What could be chosen, in the order shown."""
 
     @property
     def as_it_came(self) -> str | None:
@@ -234,6 +238,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         graded_by=outcome.graded.run,
         judge_grade=verdict.judge_grade,
         judge_rating=verdict.judge_rating,
+        options=case.options,
         answer_state=outcome.answer_state,
         finish=outcome.finish,
         reply=outcome.reply,

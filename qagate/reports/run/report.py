@@ -197,6 +197,20 @@ class SliceAnswers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierBaseline:
+    """A baseline as later runs have to know it: see ``lineage.py``."""
+
+    name: str
+    """That of its folder."""
+    sha256: str
+    """The checksum of its records."""
+    model: str
+    """The SPEC of its model."""
+    retired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The ids of the items that it had retired, by the name of their slice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """A decision as later runs have to know it."""
 
@@ -214,6 +228,8 @@ class Decided:
     monitor: bool = False
     """Whether it was a nightly run of the baseline's own model."""
     gates_off: bool = False
+    chain: tuple[EarlierBaseline, ...] = ()
+    """The baselines before it, the last one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,6 +284,8 @@ class Report:
     """The decision as later runs have to know it; None where none was made."""
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How the earlier sets of answers of each slice ended that were held against its gates."""
+    unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The ids of the items that were retired after this model's first try, by their slice."""
     shards: Shards | None = None
     """Those that the records come from; None where none is missing."""
     counts: Counts

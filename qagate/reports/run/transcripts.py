@@ -16,6 +16,7 @@ from typing import NamedTuple
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.kept_requests import encode, texts_named
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.kept import only_of
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.output import write_whole
 from qagate.evaluators.text import may_hold_key
@@ -64,12 +65,17 @@ def keys_of(records: Iterable[Record]) -> list[str]:
 # Out of a ledger
 
 
-def of_ledger(ledger: Ledger) -> Source:
-    """Return what a ledger has kept, its API keys masked."""
-    return partial(_lines_of_ledger, ledger)
+def of_ledger(ledger: Ledger, run_id: str = "") -> Source:
+    """Return what a ledger has kept, its API keys masked.
+
+    Of several replies to one call, that of the run with this id is shown, else the newest.
+    """
+    return partial(_lines_of_ledger, ledger, run_id)
 
 
-def _lines_of_ledger(ledger: Ledger, keys: Sequence[str]) -> Iterator[Line]:
+def _lines_of_ledger(
+    ledger: Ledger, run_id: str, keys: Sequence[str]
+) -> Iterator[Line]:
     """Yield the lines of these calls, each long text before the first call that names it.
 
     What the ledger returns is JSON already and goes into the lines as it is.
@@ -79,6 +85,8 @@ def _lines_of_ledger(ledger: Ledger, keys: Sequence[str]) -> Iterator[Line]:
         keys_of_query = keys[start : start + CALLS_PER_QUERY]
         try:
             replies = ledger.reply_texts(keys_of_query)
+            if run_id:
+                replies |= ledger.reply_texts(keys_of_query, only_of(run_id))
             requests, texts, damaged = ledger.requests(keys_of_query)
         except LedgerError:
             return  # a database that is gone: the report does without the rest
@@ -172,9 +180,10 @@ class Packer:
         self._work = self._process.start(_load_module)
         self.close = self._process.close
 
-    def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
-        """Begin with the file of these calls out of a ledger."""
-        self._work = self._process.start(partial(_pack, self._path, place, keys))
+    def begin(self, place: LedgerPlace, run_id: str, keys: Sequence[str]) -> None:
+        """Begin with the file of these calls of a run, out of a ledger."""
+        work = partial(_pack, self._path, place, run_id, keys)
+        self._work = self._process.start(work)
 
     def pieces(self, otherwise: Iterable[bytes]) -> Iterator[bytes]:
         """Wait for the file that was begun and yield it; ``otherwise`` where there is none."""
@@ -189,6 +198,6 @@ def _load_module() -> None:
     """Do nothing: the process that is to call it loads this module to find it."""
 
 
-def _pack(path: Path, place: LedgerPlace, keys: Sequence[str]) -> None:
+def _pack(path: Path, place: LedgerPlace, run_id: str, keys: Sequence[str]) -> None:
     with Ledger(place, read_only=True) as ledger:
-        write_whole(path, packed(of_ledger(ledger)(keys)))
+        write_whole(path, packed(of_ledger(ledger, run_id)(keys)))

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 from qagate.cases.dataset import (
     Dataset,
@@ -35,6 +36,7 @@ from qagate.reports.gates.gone import (
     slice_doubts,
     with_evidence_of_then,
 )
+from qagate.reports.gates.losses import Changes, unnoticed_loss
 from qagate.reports.judge.calibration import calibrations_of
 from qagate.reports.judge.canary_notes import canary_notes
 from qagate.reports.judge.corrected import corrected_gates, doubt_of
@@ -52,6 +54,7 @@ from qagate.reports.run.changes import (
 from qagate.reports.run.clean import masked
 from qagate.reports.run.decisions import answers_of
 from qagate.reports.run.evidence import Calibration, Comparison
+from qagate.reports.run.lineage import RetiredIds, chain_of, retired_text
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -151,7 +154,7 @@ def count_run(
             partial = len(grouped[name]) < whole or inputs.shards is not None
             sample = samples[name] = tabulate(grouped[name], slice_)
             summary = summarise(grouped[name], slice_, partial, for_gates, sample)
-        note = "" if slice_.declared else "not declared: languages.default serves it"
+        note = _note_on(slice_, grouped[name])
         if drawn := inputs.samples.get(name):
             fixed = next(
                 one.sampling for one in inputs.datasets if one.name == slice_.dataset
@@ -185,9 +188,20 @@ def count_run(
     )
 
 
+def _note_on(slice_: Slice, records: Sequence[Record]) -> str:
+    """Return what a reader has to know of a slice beside its figures."""
+    parts = []
+    if not slice_.declared:
+        parts.append("not declared: languages.default serves it")
+    retired = {record.id for record in records if record.id in slice_.retired.ids}
+    if retired:
+        parts.append(f"{plural(len(retired), 'item')} retired: {slice_.retired.reason}")
+    return "; ".join(parts)
+
+
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 FEWEST_TO_PAIR = 30
-"""With fewer independent items not even a drop of 0.12 can be excluded: bars decide alone."""
+"""With fewer items not even a drop of 0.12 can be excluded: bars decide alone."""
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -218,6 +232,8 @@ class Facts:
     accepted: Accepted = field(default_factory=Accepted)
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How the earlier sets of answers of each slice ended, by its name."""
+    unsettled: RetiredIds = field(default_factory=dict)
+    """The items that were retired after this model's first try: they count both ways."""
     needs_baseline: str = ""
     """Why a run over these data needs a baseline, and which; empty where it does not."""
     waived: tuple[str, ...] = ()
@@ -280,6 +296,7 @@ def account(
         session=session.end(),
         decided=_decided_as(facts, records, decision, baseline),
         tries=facts.tries,
+        unsettled=facts.unsettled,
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
@@ -328,6 +345,7 @@ def _decided_as(
         answers=answers_of(records, facts.provenance),
         monitor=facts.monitor,
         gates_off=facts.session.gates_off,
+        chain=chain_of(baseline),
     )
 
 
@@ -377,6 +395,7 @@ def _sides(run: CountedRun, earlier: Baseline | None, facts: Facts) -> Compared:
         model=facts.model,
         accepted=facts.accepted,
         tries=facts.tries,
+        unsettled=facts.unsettled,
     )
 
 
@@ -388,6 +407,12 @@ def _decided(
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared, earlier))
     session = _session(facts, run, gates, compared)
+    baseline = earlier[0] if earlier else None
+    retired = retired_text(
+        run.datasets, chain.from_iterable(run.records.values()), chain_of(baseline)
+    )
+    if retired:
+        session = replace(session, cautions=(retired, *session.cautions))
     doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
@@ -597,14 +622,7 @@ def _session(
         for one in gates
         if one.threshold.paired and not one.threshold.of_usage
     }
-    comparable = {
-        name for sides in compared for name in sides if _is_large(sides[name])
-    }
-    asked = [
-        slice_
-        for name, slice_ in run.slices.items()
-        if slice_.kind.answered and name in comparable
-    ]
+    needs_pairs = _needing_pairs(run, compared)
     return replace(
         facts.session,
         selected=sum(one.planned for one in every),
@@ -615,9 +633,10 @@ def _session(
         undecided=tuple(name for name in run.summaries if name not in decided),
         unpaired=tuple(
             one.name
-            for one in asked
+            for one in needs_pairs
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
+        blind=tuple(_blind(run, gates, compared)),
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=tuple(
             lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
@@ -625,7 +644,7 @@ def _session(
         cautions=(
             *facts.waived,
             *_waived(run),
-            *_cautions(run, any(compared)),
+            *_cautions(run, compared),
         ),
         shards=run.shards,
     )
@@ -637,10 +656,88 @@ def _waived(run: CountedRun) -> list[str]:
     return [line for line in lines if not line.endswith(PLACEHOLDER)]
 
 
-def _is_large(side: PairedSlice) -> bool:
-    """Return whether a slice has so many independent items that a paired gate could decide."""
-    clusters = {side.cluster_of(pair) for pair in side.pairs}
-    return len(clusters) >= FEWEST_TO_PAIR
+def _needing_pairs(run: CountedRun, compared: Sequence[Compared]) -> list[Slice]:
+    """Return the slices that need a gate on the change since an earlier run that has them."""
+    slices = []
+    for name, slice_ in run.slices.items():
+        sizes = [_items_of(sides[name]) for sides in compared if name in sides]
+        if slice_.kind.answered and max(sizes, default=0) >= FEWEST_TO_PAIR:
+            slices.append(slice_)
+    return slices
+
+
+def _items_of(side: PairedSlice) -> int:
+    """Return the number of items of the earlier run.
+
+    No setting changes it: retired items count, and those that share a cluster one by one.
+    """
+    return len({pair.old.id for pair in side.pairing.pairs})
+
+
+def _few_items(run: CountedRun, compared: Sequence[Compared]) -> Iterator[str]:
+    """Yield the slices of which bars decide alone, as they have too few items for more."""
+    large = {slice_.name for slice_ in _needing_pairs(run, compared)}
+    for name in run.slices:
+        sizes = [_items_of(sides[name]) for sides in compared if name in sides]
+        if any(sizes) and name not in large and run.slices[name].kind.answered:
+            yield f"{name} ({plural(max(sizes), 'item')})"
+
+
+def _blind(
+    run: CountedRun, gates: Sequence[GateResult], compared: Sequence[Compared]
+) -> Iterator[str]:
+    """Yield the slices whose gates a loss of right answers may pass, each with the loss.
+
+    A slice needs a gate of its own that notices it, and beside an earlier run one on the change.
+    """
+    needing_pairs = {slice_.name for slice_ in _needing_pairs(run, compared)}
+    for name, slice_ in run.slices.items():
+        if not slice_.kind.answered:
+            continue
+        bars = [
+            gate.threshold
+            for gate in gates
+            if gate.slice == name and not gate.threshold.paired
+        ]
+        own = _changes_of(gates, compared, name, [name])
+        records = [
+            record
+            for record in run.records[name]
+            if record.id not in slice_.retired.ids
+        ]
+        loss = ""
+        if bars or own:
+            loss = unnoticed_loss(slice_, records, bars, own)
+        if not loss and name in needing_pairs:
+            pool = [
+                other.name
+                for other in run.slices.values()
+                if other.dataset == slice_.dataset
+            ]
+            changes = [*own, *_changes_of(gates, compared, f"{slice_.dataset}:*", pool)]
+            if changes:
+                loss = unnoticed_loss(slice_, (), (), changes)
+        if loss:
+            yield f"{name} ({loss})"
+
+
+def _changes_of(
+    gates: Sequence[GateResult],
+    compared: Sequence[Compared],
+    scope: str,
+    names: Sequence[str],
+) -> Changes:
+    """Return the gates of a slice or a pool on a change, each with the slices that it is about."""
+    changes = []
+    for gate in gates:
+        if gate.slice != scope or not gate.threshold.paired:
+            continue
+        role = "anchor" if gate.anchored else "baseline"
+        for sides in compared:
+            scoped = [sides[name] for name in names if name in sides]
+            if scoped and scoped[0].role == role:
+                changes.append((gate.threshold, scoped))
+    return changes
 
 
 def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:
@@ -659,7 +756,7 @@ def _unmet(run: CountedRun, facts: Facts, *, has_baseline: bool) -> str:
     return f"baseline: required in {first_of(required)}; give --baseline=PATH"
 
 
-def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
+def _cautions(run: CountedRun, compared: Sequence[Compared]) -> Iterator[str]:
     if laxer := [line for one in run.datasets for line in one.laxer]:
         yield f"the gates file is laxer: {first_of(laxer)}"
     for one in run.summaries.values():
@@ -667,8 +764,11 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
             yield f"only {one.sample.share} items of {one.name}"
     gates = [gate for one in run.slices.values() for gate in one.thresholds]
     gates += [gate for one in run.datasets if run.of(one) for gate in one.pooled]
-    if (lacking := sum(gate.paired for gate in gates)) and not is_compared:
+    if (lacking := sum(gate.paired for gate in gates)) and not any(compared):
         yield f"{plural(lacking, 'paired gate')} had no baseline"
+    few = list(_few_items(run, compared))
+    if few:
+        yield f"too few items to compare: {first_of(few)}"
 
 
 def _gate_notes(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import RECORDED
+from qagate.evaluators.text import first_of
 from qagate.reports.compare.people import with_fair_verdicts
 from qagate.reports.compare.same_file import other_source, same_files
 from qagate.reports.compare.sides import Compared, PairedSlice
@@ -59,13 +60,15 @@ def paired_slices(
     model: str = "",
     accepted: Accepted = NOTHING_ACCEPTED,
     tries: Mapping[str, tuple[str, ...]] = {},
+    unsettled: Mapping[str, Collection[str]] = {},
 ) -> dict[str, PairedSlice]:
     """Return the slices of a run paired with those of an earlier one, by name.
 
     A slice that the earlier run lacks is there for the first time: it has nothing to be compared
     with, and its paired gates hold nothing up, unless the earlier run has a slice that is missing
     here. ``model`` is the new run's, and ``origin`` its provenance, both if known. ``tries`` say by
-    slice how the earlier sets of answers of this model ended beside the baseline.
+    slice how the earlier sets of answers of this model ended beside the baseline, and ``unsettled``
+    which items were retired only after the first of them.
     """
     if baseline is None:
         return {}
@@ -74,7 +77,13 @@ def paired_slices(
     for name, slice_ in run.slices.items():
         if name in baseline.slices:
             sides[name] = _paired_slice(
-                run, slice_, baseline, judge=judge, origin=origin, model=model
+                run,
+                slice_,
+                baseline,
+                judge=judge,
+                origin=origin,
+                model=model,
+                unsettled=unsettled.get(name, ()),
             )
         elif lacking:
             sides[name] = _slice_of_other_name(slice_, baseline, lacking)
@@ -95,12 +104,16 @@ def _paired_slice(
     judge: str,
     origin: Mapping[str, object],
     model: str,
+    unsettled: Collection[str],
 ) -> PairedSlice:
     name = slice_.name
     summary = run.summaries[name]
     slice_then = slice_as_of_then(baseline, slice_)
+    if slice_then is not None and unsettled:
+        slice_then = _counting_again(slice_then, unsettled)
     pairing, pairing_then = _pairings(slice_, slice_then, run.records[name], baseline)
-    narrow = summary.obstacle or baseline.obstacle(summary)
+    narrow = summary.obstacle or baseline.obstacle(name)
+    narrow = narrow or _forgotten(baseline, name, unsettled)
     if not narrow and model and slice_.kind.answered:
         narrow = other_source(model, baseline.report.model, baseline.role)
     changed = ""
@@ -127,6 +140,24 @@ def _paired_slice(
         judge=_judge_of(run, name, pairing),
         people=baseline.people,
         plan=baseline.plan,
+    )
+
+
+def _counting_again(slice_: Slice, ids: Collection[str]) -> Slice:
+    """Return a slice as if it had not retired these items."""
+    kept = tuple(id_ for id_ in slice_.retired.ids if id_ not in ids)
+    return replace(slice_, retired=replace(slice_.retired, ids=kept))
+
+
+def _forgotten(baseline: Baseline, name: str, unsettled: Collection[str]) -> str:
+    """Return why items that count both ways cannot; empty where the earlier run has them."""
+    asked = {record.id for record in baseline.slices[name]}
+    gone = [id_ for id_ in unsettled if id_ not in asked]
+    if not gone:
+        return ""
+    return (
+        f"{first_of(gone)}: retired after this model was first tried, and the {baseline.role} "
+        f"has no answer to them; {Obstacle.OTHER_ITEMS} a baseline that has"
     )
 
 

@@ -73,5 +73,6 @@ def _facts_of(report: Report) -> Facts:
         started=report.decided.at if report.decided else 0.0,
         monitor=report.decided.monitor if report.decided else False,
         tries=report.tries,
+        unsettled=report.unsettled,
         canaries=report.judging.canaries,
     )

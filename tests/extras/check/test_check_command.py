@@ -50,6 +50,14 @@ def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -
     assert "1 warning:" in capsys.readouterr().out
 
 
+def test_it_says_which_drop_the_items_show(project: Path, capsys: Captured) -> None:
+    """Where a gate is on a change; a fact in two languages counts once in each."""
+    spoil(project / "dataset.yaml", "{correct: {min: 0.5}}", "{drop: {max: 0.9}}")
+    assert check(["facts"]) == 0
+    said = "facts:en, facts:bg: 2 independent items can show a drop of 0.658 if no"
+    assert said in capsys.readouterr().out
+
+
 def test_bundled_sets_below_the_folder_are_checked_too(
     project: Path, capsys: Captured, monkeypatch: Patch
 ) -> None:

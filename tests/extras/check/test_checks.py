@@ -118,7 +118,9 @@ def test_a_check_finds_what_is_wrong_and_no_more(
     for row, one in enumerate(example.get("items", [example]), 1):
         golds = one.get("gold", "x")
         fields = {
-            key: one[key] for key in ("context", "recorded", "label") if key in one
+            key: one[key]
+            for key in ("context", "recorded", "label", "metadata", "options")
+            if key in one
         }
         golds = [golds] if isinstance(golds, str) else golds
         cases.append(item(row, one["q"], *golds, language=language, **fields))
@@ -348,6 +350,18 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
     message = said(too_easy, answered(39, 1, kind))
     assert "cannot see a loss: recorded answers are right in 98% of 40" in message
     assert not found(too_easy, answered(30, 0, "judged"))
+
+
+def test_choices_that_are_nearly_all_right_cannot_see_a_loss() -> None:
+    options = {"options": ("Paris", "Rome"), "label": "B"}
+    right = [
+        item(row, f"{row}?", "Rome", recorded="B", **options) for row in range(1, 21)
+    ]
+    wrong = [
+        item(row, f"{row}?", "Rome", recorded="A", **options) for row in range(1, 21)
+    ]
+    assert found(too_easy, subject(*right, kind="choice")) == [("warning", 0)]
+    assert not found(too_easy, subject(*right[1:], wrong[0], kind="choice"))
 
 
 def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> None:

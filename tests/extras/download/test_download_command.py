@@ -1,9 +1,12 @@
 """``qagate download`` and ``check``: the right file in its place, and what is wrong in it told."""
 
+import io
+import json
 import os
 import resource
 import socket
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import strategies as st
 from qagate.cases.config import load_dataset, with_items
 from qagate.cases.extras.download import public_files
 from qagate.cases.extras.download.command import main
+from qagate.cases.extras.new.command import main as new_main
 from qagate.cases.labels import Scale
 from qagate.cases.loading import load_cases
 from tests.support.downloading import (
@@ -112,6 +116,94 @@ def test_the_loader_reads_the_official_form(
     if name == "husimpleqa":
         assert [case.id for case in cases] == ["q0", "q1", "q2"]
         assert cases[0].metadata["hu_specific_dim"] == "L"
+
+
+def archive(member: str, content: bytes) -> bytes:
+    """Return a .tar.gz with one file."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as made:
+        entry = tarfile.TarInfo(member)
+        entry.size = len(content)
+        made.addfile(entry, io.BytesIO(content))
+    return file.getvalue()
+
+
+EXAM = {
+    "id": "e1",
+    "question": {
+        "stem": "Кое е синьо?",
+        "choices": [
+            {"text": "небето", "label": "A"},
+            {"text": "тревата", "label": "B"},
+        ],
+    },
+    "answerKey": "A",
+    "info": {"subject": "Biology"},
+}
+PASSAGE = {
+    "link": "https://example.org/1",
+    "question_number": 1,
+    "flores_passage": "Blue it is.",
+    "question": "What is it?",
+    "mc_answer1": "red",
+    "mc_answer2": "blue",
+    "mc_answer3": "green",
+    "mc_answer4": "grey",
+    "correct_answer_num": "2",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [("exams-bg", EXAM), ("belebele-en", PASSAGE)]
+)
+def test_a_set_with_options_runs_in_a_folder_of_its_own(
+    server: FileServer,
+    tmp_path: Path,
+    capsys: Captured,
+    name: str,
+    row: Mapping[str, object],
+) -> None:
+    """The printed commands write the folder and name the file, which loads as it came."""
+    one = public_files.load_benchmarks()[name]
+    content = json.dumps(row, ensure_ascii=False).encode()
+    served = archive(one.member, content) if one.member else content
+    server.files["/data"] = Answer(body=served)
+    path = get(server, tmp_path, "--sha256", sha256(content), name=name)
+    assert path.read_bytes() == content
+    new, run = capsys.readouterr().out.splitlines()[-2:]
+    assert new == f"qagate new {one.dataset} --kind choice --lang {one.language}"
+    assert run.startswith(
+        f"qagate run {one.dataset} --items {one.dataset}:{one.language}="
+    )
+    assert new_main([*new.split()[2:], "--to", str(tmp_path)]) == 0
+    dataset = load_dataset(tmp_path / one.dataset / "dataset.yaml")
+    [case] = load_cases(with_items(dataset, one.language, path).slices[one.language])
+    assert case.golds[0] in ("небето", "blue")
+    assert case.golds[0] in case.options
+
+
+def test_an_archive_without_the_file_is_refused(
+    server: FileServer, tmp_path: Path
+) -> None:
+    server.files["/data"] = Answer(body=archive("other.jsonl", b"{}"))
+    message = failure(server, tmp_path, name="exams-bg")
+    assert "no archive with train_bg.jsonl" in message
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("body", [b"\x1f\x8bno", archive("x", b"y" * 99)[:40]])
+def test_a_broken_archive_is_refused(
+    server: FileServer, tmp_path: Path, body: bytes
+) -> None:
+    server.files["/data"] = Answer(body=body)
+    assert "no archive with" in failure(server, tmp_path, name="exams-bg")
+
+
+def test_a_member_may_not_be_too_large() -> None:
+    body = archive("x", b"y" * 100)
+    assert public_files.unpacked(body, "x", limit=100) == b"y" * 100
+    with pytest.raises(ValueError, match="larger than 99 bytes"):
+        public_files.unpacked(body, "x", limit=99)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +313,12 @@ def test_the_tables_are_as_the_publishers_have_it() -> None:
     ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert f"{public_files.DATA_FOLDER.parts[0]}/" in ignored
     benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
-    assert {*benchmarks, *sets} == {"simpleqa", "husimpleqa", "boolq", "evouna-nq", "evouna-tq",
-                                    "nq301", "mohler"}  # fmt: skip
+    exams = {f"exams-{language}" for language in ("bg", "pl", "hu")}
+    belebele = {f"belebele-{language}" for language in ("bg", "pl", "hu", "en")}
+    facts = {"simpleqa", "simpleqa-verified", "chinese-simpleqa", "husimpleqa", "boolq"}
+    labelled_names = {"evouna-nq", "evouna-tq", "nq301", "mohler"}
+    assert benchmarks.keys() == facts | exams | belebele
+    assert sets.keys() == labelled_names
     parts = [file for one in sets.values() for file in (one, one.golds) if file]
     assert all(any(len(part) == 40 for part in one.url.split("/")) for one in parts)
     assert len(benchmarks["simpleqa"].sha256) == 64
@@ -234,6 +330,10 @@ def test_the_tables_are_as_the_publishers_have_it() -> None:
         assert one.licence
         assert one.hint
     for one in benchmarks.values():
-        assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
+        if one.kind:
+            assert one.kind == "choice"
+            continue
+        dataset = load_dataset(CASES / one.dataset / "dataset.yaml")
+        assert with_items(dataset, one.language, Path(one.file)).slices[one.language]
     for labelled in sets.values():
         Scale.parse(labelled.scale or "0:1")

@@ -34,6 +34,21 @@ def test_a_new_data_set_runs_as_it_is(
     assert ("drop: {max: 0.20}" in settings) is not kind.startswith("judged")
 
 
+def test_it_says_which_drop_how_many_rows_show(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    assert new(["folk", "--to", str(tmp_path)]) == 0
+    said = "40 rows can show a drop of 0.088 if no answer changes, "
+    assert said in capsys.readouterr().out
+
+
+def test_labelled_answers_are_compared_with_no_baseline(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    assert new(["labels", "--kind", "judged", "--to", str(tmp_path)]) == 0
+    assert "can show" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("language", list(NEW["languages"]))
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_set_has_its_language(

@@ -26,7 +26,7 @@ from qagate.reports.verdict.assemble import (
     count_run,
     decision_of,
 )
-from tests.support.labelled_answers import C, N, W, label_set
+from tests.support.labelled_answers import C, N, W, label_set, right
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import (
     answered,
@@ -254,6 +254,23 @@ def test_each_gate_has_its_sentence(rule: dict[str, Any], text: str) -> None:
     line = said(gate, 400)
     assert line.startswith(f"d:bg {gate.name} ")
     assert text in line
+
+
+def test_labels_widen_the_smallest_drop_by_what_they_leave_open() -> None:
+    """Thirty labels of each class, all graded right: J is 1, and its lower end 0.84."""
+    rule = Threshold(measure="drop", max=0.1, evidence="confident", fail="margin")
+    dataset = facts_dataset(graded_slice("en", rule))
+    labels = label_set(right(30, 30, 30))
+    (line,) = chances.power_lines(
+        dataset,
+        {"en": clusters(400)},
+        baseline=True,
+        discordances=(0.1,),
+        sets=[labels],
+    )
+    assert "400 independent pairs and 90 labels of your own exclude a drop of " in line
+    drop = float(line.partition("drop of ")[2].split()[0])
+    assert 0.046 < drop < 0.050
 
 
 def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:

@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from qagate.cases.config import load_gates, with_gates
 from qagate.cases.dataset import AUDIT_SHARE as SHARE
-from qagate.cases.dataset import Threshold
+from qagate.cases.dataset import Retired, Slice, Threshold
 from qagate.evaluators.adjudications import (
     Adjudication,
     Adjudications,
@@ -22,6 +23,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import pair_records
+from qagate.reports.compare.ways import read_by
 from qagate.reports.extras.sequential.audit import AuditedPair, audit_of
 from qagate.reports.extras.sequential.sequential import (
     BROKEN,
@@ -34,7 +36,14 @@ from qagate.reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
 from tests.support.figures import some
-from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import (
+    RUBRIC,
+    before,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 
 pytestmark = pytest.mark.untraced
 LANGUAGES = ("en", "bg", "pl", "hu")
@@ -450,3 +459,66 @@ def test_two_shares_in_one_data_set_are_refused(where: str, tmp_path: Path) -> N
             with_gates(dataset, load_gates(path))
         said = str(refused.value)
     assert "have `share: 0.5 and 1`; give all of them one share" in said
+
+
+# Settings of then and now
+
+
+LOST = "i" * 90 + "c" * 210
+LOST_IDS = tuple(f"i{number}" for number in range(90))
+
+
+def lost_by_people(slice_now: Slice, slice_then: Slice) -> Sequence[AuditedGate]:
+    """Return the gate in each way, of a run that lost 90 of 300 right answers by people."""
+    old, new = answers("c" * 300, "old"), answers(LOST, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, LOST)}
+    read = [read_by(record, slice_now) for record in new]
+    one = PairedSlice(
+        slice_=slice_now,
+        slice_then=slice_then,
+        pairing=pair_records(read, old),
+        people=people,
+    )
+    return list(audited_gates(facts_dataset(slice_now), [one]))
+
+
+def test_the_same_settings_are_audited_once() -> None:
+    part = graded_slice("en", audited(0.2))
+    (gate,) = lost_by_people(part, part)
+    assert gate.state == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        (
+            {"rubric": replace(RUBRIC, passing=(CORRECT, INCORRECT))},
+            "by the earlier passing grades: ",
+        ),
+        (
+            {"retired": Retired(ids=LOST_IDS, reason="said to be wrong")},
+            "by the earlier retired items: ",
+        ),
+    ],
+)
+def test_a_setting_hides_no_loss_that_people_saw(
+    setting: dict[str, Any], name: str
+) -> None:
+    then = graded_slice("en", audited(0.2))
+    now, as_then = lost_by_people(replace(then, **setting), then)
+    assert now.state == "PASS"
+    assert as_then.state != "PASS"
+    assert as_then.result().reason.startswith(name)
+    assert as_then.audit.changed == ""
+
+
+def test_of_an_audited_gate_the_worst_way_stands() -> None:
+    part = graded_slice("en", audited(0.2))
+    retired = Retired(ids=LOST_IDS, reason="said to be wrong")
+    old, new = answers("c" * 300, "old"), answers(LOST, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, LOST)}
+    past = replace(before(run_of(old, facts_dataset(part))), people=people)
+    dataset = facts_dataset(replace(part, retired=retired))
+    (gate,) = run_of(new, dataset, baseline=past).decision.gates
+    assert gate.state == "FAIL"
+    assert gate.reason.startswith("by the earlier retired items: people: new - old is")

@@ -41,11 +41,12 @@ from qagate.evaluators.judges.rubric_judge import (
 )
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.reading import file_hash
+from qagate.evaluators.replies.choices import read_choice, yes_or_no
 from qagate.evaluators.replies.readers import (
     Invalid,
     read_grade,
     read_reason,
-    read_yes_no,
+    unfinished,
 )
 from qagate.evaluators.rubric import RUBRICS, Prompt, Rubric, load_prompt, load_rubric
 from qagate.evaluators.statistics.agreement import Agreement
@@ -142,7 +143,8 @@ async def _own_answer(
     def read(reply: Reply) -> str | Invalid:
         if unknown and unknown.casefold() in reply.text.casefold():
             return core.UNANSWERED
-        return read_yes_no(reply.text, reply.finish, (yes,), (no,))
+        cut = unfinished(reply.finish)
+        return cut or read_choice(reply.text, yes_or_no(yes, no))
 
     messages = answer_messages(prompt, case)
     request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)

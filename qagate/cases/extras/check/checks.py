@@ -26,11 +26,13 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.extras.lexical.overlap import rate
+from qagate.evaluators.judges.offline import choice_of
 from qagate.evaluators.languages.detection import words
 from qagate.evaluators.output import plural
 from qagate.evaluators.reading import NUMBER, Settings, load_settings
-from qagate.evaluators.replies.readers import Invalid, read_yes_no
-from qagate.evaluators.statistics.paired import smallest_n
+from qagate.evaluators.replies.choices import read_choice, yes_or_no
+from qagate.evaluators.replies.readers import Invalid
+from qagate.evaluators.statistics.paired import shown_by, smallest_n
 from qagate.evaluators.text import first_of, hint, shown
 
 MIN_FOR_BALANCE = 10  # the balance of fewer items says nothing
@@ -232,14 +234,21 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
 
 def _is_right(slice_: Slice, case: Case) -> bool:
     answer = case.recorded or ""
-    if slice_.kind.words:
-        said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))
+    if slice_.kind.closed:
+        said = _chosen(slice_, case, answer)
         verdict = Verdict(
             grade=UNANSWERED if isinstance(said, Invalid) else said, reason=""
         )
     else:
         verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
     return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
+
+
+def _chosen(slice_: Slice, case: Case, answer: str) -> str | Invalid:
+    """Return which option an answer chooses, as a run reads it."""
+    if slice_.kind.words:
+        return read_choice(answer, yes_or_no(slice_.yes, slice_.no))
+    return choice_of(case, answer)
 
 
 def old_difficulty(
@@ -302,6 +311,20 @@ def narrow_margins(
             yield warning(0, f"{where}: {what}; {advice}")
 
 
+def drops_shown(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[str]:
+    """Yield what the items of each language can show, where a gate is on a change of a share."""
+    languages_of: dict[int, list[str]] = {}
+    for language, subject in subjects.items():
+        gates = (*dataset.slices[language].thresholds, *dataset.pooled)
+        items = {subject.slice_.cluster_of(case) for case in subject.cases}
+        if items and any(gate.of_share for gate in gates):
+            languages_of.setdefault(len(items), []).append(language)
+    for count, languages in languages_of.items():
+        names = ", ".join(f"{dataset.name}:{language}" for language in languages)
+        shown_drops = shown_by(count)
+        yield f"{names}: {plural(count, 'independent item')} can show {shown_drops}"
+
+
 SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "duplicate": partial(item_checks.repeats, contradicting=False),
     "conflict": partial(item_checks.repeats, contradicting=True),
@@ -312,6 +335,9 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "overlap": item_checks.overlap,
     "loose-gold": item_checks.loose_golds,
     "exported-gold": item_checks.exported_golds,
+    "unshown-options": item_checks.unshown_options,
+    "moved-options": item_checks.moved_options,
+    "alike-gold": item_checks.alike_golds,
     "mixed-scripts": item_checks.mixed_scripts,
     "invisible": item_checks.invisible,
     "language": item_checks.other_language,
@@ -349,6 +375,8 @@ class CheckResult:
     """What data sets ask not to be told, with the reason."""
     labelled: list[str] = field(default_factory=list)
     """What labelled answers hold, and what they can show of a judge."""
+    drops: list[str] = field(default_factory=list)
+    """The smallest drops that the items can show."""
 
     @property
     def errors(self) -> int:
@@ -419,6 +447,7 @@ class CheckResult:
         file = settings.path
         self.findings.update(findings(DATED_CHECKS, file, subjects, measured))
         self.findings.update(findings(DATASET_CHECKS, file, dataset, subjects))
+        self.drops += drops_shown(dataset, subjects)
         if labelled_sets.measures_judges(dataset):
             asking = labelled_sets.asking_datasets(checked)
             required = None

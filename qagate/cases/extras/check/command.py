@@ -22,7 +22,8 @@ def main(argv: Sequence[str]) -> int:
         result = check_datasets(options.files)
     else:
         result = check_datasets(_paths_below(Path.cwd()))
-    say(sys.stdout, *result.lines, *result.waived, *result.labelled, _summary(result))
+    told = (*result.lines, *result.waived, *result.labelled, *result.drops)
+    say(sys.stdout, *told, _summary(result))
     say(sys.stderr, *result.refused)
     if result.refused:
         return USAGE

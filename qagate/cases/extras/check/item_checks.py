@@ -4,8 +4,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cache, partial
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ from qagate.bundled import CASES
 from qagate.cases.config import load_dataset
 from qagate.cases.dataset import DATASET_FILE, Slice
 from qagate.cases.loading import GOOD_ID, load_cases, load_rows
+from qagate.cases.options import FILE_ORDER, has_options
 from qagate.cases.rows import id_of
 from qagate.evaluators.core import CORRECT, Case
 from qagate.evaluators.extras.lexical.analysis import Answer
@@ -21,6 +23,7 @@ from qagate.evaluators.extras.lexical.match import find_matches
 from qagate.evaluators.kinds import MARKS
 from qagate.evaluators.languages.detection import has, language_of, words
 from qagate.evaluators.languages.look_alikes import look_like_others, mixed_words
+from qagate.evaluators.replies.choices import points_at_others
 from qagate.evaluators.text import INVISIBLE, first_of, hint, listed, shown
 
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
@@ -29,6 +32,8 @@ STEM = 5  # letters by which two forms of a word are taken for one
 SHARED = 0.4
 """The share of the shorter question's stems that make a second question about a gold the same."""
 FEWEST_STEMS = 2  # stems that two questions about one fact share at least
+ALIKE = 0.8
+"""The likeness from which a gold may be taken for another one, 0 to 1 as ``difflib`` counts it."""
 FEWEST_WORDS = 6  # the language of a text with fewer words is not guessed
 CLEAR = 4  # how many frequent words of another language settle it where there is none of the own
 AROUND = 12  # characters shown on either side of an invisible one
@@ -162,7 +167,7 @@ def _folded(text: str) -> str:
 
 def leaks(subject: Subject) -> Iterator[Finding]:
     """Find questions that hold a gold of four letters or more in whole words, but no choice."""
-    if subject.slice_.kind.words:
+    if subject.slice_.kind.closed:
         return
     language = language_of(subject.slice_.language)
     either = language.either if language else frozenset()
@@ -242,6 +247,60 @@ def exported_golds(subject: Subject) -> Iterator[Finding]:
                 if pattern.fullmatch(gold.strip()):
                     yield warning(case.row, f"gold {shown(gold)} {advice}")
                     break
+
+
+def unshown_options(subject: Subject) -> Iterator[Finding]:
+    """Find the options of a file whose kind does not show them to the model."""
+    kind = subject.slice_.kind
+    if kind.closed or not kind.answered:
+        return
+    rows = [case.row for case in subject.cases if has_options(case.metadata)]
+    if rows:
+        yield warning(
+            rows[0],
+            f"{len(rows)} items have options that the model is not shown; "
+            "say 'kind: choice', or drop the columns",
+        )
+
+
+def moved_options(subject: Subject) -> Iterator[Finding]:
+    """Find options that speak of others, and are shown in another order than the file's."""
+    if subject.slice_.shuffle == FILE_ORDER:
+        return
+    for case in subject.cases:
+        for option in case.options:
+            if points_at_others(option):
+                yield warning(
+                    case.row,
+                    f"option {shown(option)} speaks of others, but options are shown in a "
+                    "drawn order; say 'shuffle: 0' in dataset.yaml",
+                )
+                break
+
+
+def alike_golds(subject: Subject) -> Iterator[Finding]:
+    """Find golds of two items that the offline judge takes for one answer, slips of the pen aside.
+
+    Only neighbours in the order of the alphabet are compared: what differs in an ending or a
+    number is next to each other there.
+    """
+    kind = subject.slice_.kind
+    if not kind.by_rubric or kind.rated or not kind.answered:
+        return
+    by_gold: dict[str, Case] = {}
+    for case in subject.cases:
+        if not case.expected.startswith(MARKS):
+            by_gold.setdefault(_flat(case.expected), case)
+    for first, second in pairwise(sorted(by_gold)):
+        case, other = by_gold[first], by_gold[second]
+        if SequenceMatcher(None, first, second, autojunk=False).ratio() < ALIKE:
+            continue
+        if grade(case, other.expected).grade == CORRECT:
+            yield warning(
+                case.row,
+                f"rules take {shown(other.expected)} (row {other.row}) for this item's gold "
+                f"{shown(case.expected)}; let a model judge them",
+            )
 
 
 def superseded(subject: Subject) -> Iterator[Finding]:

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         benchmark = benchmarks[options.name]
         report = benchmark.obtain(options.to, options.url, sha256)
-        lines = [_run_of(benchmark, options.to)]
+        lines = _run_of(benchmark, options.to)
     say(sys.stdout, report, *lines)
     return DONE
 
@@ -86,7 +86,7 @@ def _benchmark_lines(benchmarks: Mapping[str, Benchmark]) -> list[str]:
     lines = ["benchmarks:"]
     for name, benchmark in benchmarks.items():
         place = f"{benchmark.dataset}:{benchmark.language}"
-        lines.append(f"  {name:<12}{benchmark.licence}, for {place}")
+        lines.append(f"  {name:<19}{benchmark.licence}, for {place}")
         lines.append(f"{'':14}{benchmark.url}")
     return lines
 
@@ -95,18 +95,22 @@ def _labelled_lines(labelled_sets: Mapping[str, LabelledSet]) -> list[str]:
     lines = ["answers that people labelled, for qagate calibrate:"]
     for name, labelled_set in labelled_sets.items():
         source = f"{labelled_set.citation}; licence: {labelled_set.licence}"
-        lines.append(f"  {name:<12}{source}")
+        lines.append(f"  {name:<19}{source}")
         lines.append(f"{'':14}{labelled_set.url}")
         if labelled_set.golds:
             lines.append(f"{'':14}{labelled_set.golds.url}")
     return lines
 
 
-def _run_of(benchmark: Benchmark, folder: Path) -> str:
-    """Return the command that runs a model over a benchmark that was fetched."""
+def _run_of(benchmark: Benchmark, folder: Path) -> list[str]:
+    """Return the commands that run a model over a benchmark that was fetched."""
     file = folder / benchmark.file
-    items = quote(f"{benchmark.dataset}:{benchmark.language}={file}")
-    return f"pytest -n 8 cases/{benchmark.dataset} --items {items} {benchmark.run}"
+    dataset, language = benchmark.dataset, benchmark.language
+    items = quote(f"{dataset}:{language}={file}")
+    if benchmark.kind:
+        new = f"qagate new {dataset} --kind {benchmark.kind} --lang {language}"
+        return [new, f"qagate run {dataset} --items {items} {benchmark.run}"]
+    return [f"pytest -n 8 cases/{dataset} --items {items} {benchmark.run}"]
 
 
 def _made_ready(labelled_set: LabelledSet, folder: Path) -> list[str]:

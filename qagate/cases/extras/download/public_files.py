@@ -1,8 +1,10 @@
 """Public benchmarks and sets of labelled answers: what each must be, fetched over HTTPS."""
 
 import hashlib
+import io
 import json
 import re
+import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ BEGINNINGS: Mapping[bytes, str] = {
     b"<": "a web page or an XML message",
     **ARCHIVES,
 }
+GZIP = b"\x1f\x8b"
 CONNECT_S = 10.0
 READ_S = 30.0  # seconds without a single byte after which a server is given up
 MAX_REDIRECTS = 5
@@ -75,13 +78,15 @@ class PublicFile:
     """Names that stand in its first line or, for a JSON list, near its beginning."""
     sha256: str = ""
     """Empty where none is pinned."""
+    member: str = ""
+    """The file's name in the ``.tar.gz`` that the address serves; empty if it serves no archive."""
 
     def obtain(self, folder: Path, url: str = "", sha256: str = "") -> str:
         """Put the right file, no other, into a folder; return how it came. Raises DownloadError."""
         target, url, sha256 = folder / self.file, url or self.url, sha256 or self.sha256
         with file_errors(target):
             there, source = target.exists(), without_query(url)
-            body = target.read_bytes() if there else fetch(url, self.hint)
+            body = target.read_bytes() if there else self._fetched(url)
             if wrong := self.fault_of(body, sha256):
                 came = f"{source}: what came is {wrong}; {self.hint}"
                 own = f"{target}: {wrong}; delete it, or choose another --to"
@@ -96,6 +101,20 @@ class PublicFile:
             else f", SHA-256 {hashlib.sha256(body).hexdigest()} (pinned nowhere)"
         )
         return f"{target}: {how}, {len(body):,} bytes{found}, licence {self.licence}"
+
+    def _fetched(self, url: str) -> bytes:
+        """Return what an address serves, out of its archive. Raises DownloadError."""
+        body = fetch(url, self.hint)
+        if not self.member or not body.startswith(GZIP):
+            return body
+        try:
+            return unpacked(body, self.member)
+        except (tarfile.TarError, EOFError, OSError, KeyError, ValueError) as error:
+            source = without_query(url)
+            reason = one_line(f"{error}")
+            raise DownloadError(
+                f"{source}: no archive with {self.member} ({reason}); {self.hint}"
+            ) from None
 
     def fault_of(self, body: bytes, sha256: str) -> str:
         """Return what a file is instead of the data, empty where it is the data."""
@@ -117,12 +136,31 @@ class PublicFile:
         return wrong if sha256 and found != sha256 else ""
 
 
+def unpacked(body: bytes, member: str, limit: int = MAX_BYTES) -> bytes:
+    """Return one file of a ``.tar.gz``, of ``limit`` bytes at most, without writing any.
+
+    Raises ValueError for a larger one, KeyError where there is none, and TarError or OSError for
+    what is no such archive.
+    """
+    with tarfile.open(fileobj=io.BytesIO(body), mode="r:gz") as archive:
+        entry = archive.getmember(member)
+        content = archive.extractfile(entry)
+        if content is None:
+            raise ValueError("no file")
+        if entry.size > limit:
+            raise ValueError(f"larger than {limit:,} bytes")
+        return content.read()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark(PublicFile):
     """The official file of a benchmark, and the slice that takes it."""
 
     dataset: str
+    """A bundled data set, or for a ``kind`` the one that ``qagate new`` is to write."""
     language: str
+    kind: str = ""
+    """The kind of a data set that is not bundled."""
     run: str
     """Options to run it with."""
 
@@ -142,8 +180,10 @@ def _benchmark(name: str, entry: Settings) -> Benchmark:
         hint=entry.text("hint"),
         columns=entry.words("columns"),
         sha256=entry.text("sha256"),
+        member=entry.text("member"),
         dataset=entry.text("dataset"),
         language=entry.text("language"),
+        kind=entry.text("kind"),
         run=entry.text("run"),
     )
 

@@ -22,10 +22,13 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say, write_texts
 from qagate.evaluators.reading import load_yaml
 from qagate.evaluators.rubric import RUBRICS
+from qagate.evaluators.statistics.paired import shown_by
 from qagate.evaluators.text import listed, shown
 
 DONE = 0
 TEXTS = Path(__file__).with_name("new.yaml")
+ROWS_OF_ADVICE = (40, 200)
+"""Numbers of rows of which the smallest drop is told."""
 IGNORED = (
     ".qa/",
     "**/reports/out/",
@@ -82,6 +85,8 @@ class Example:
     unknown: str
     claim: str
     """A question whose answer is yes."""
+    choose: str
+    """Asks for the letter of an option."""
     yes: str
     no: str
 
@@ -121,7 +126,8 @@ def main(argv: Sequence[str]) -> int:
         data_file: kind.rows.format_map(asdict(example)),
     }
     if kind.slots:
-        prompt = texts.files.prompt.format(language=options.lang, slots=kind.slots)
+        slots = kind.slots.replace("{choose}", example.choose)
+        prompt = texts.files.prompt.format(language=options.lang, slots=slots)
         files[f"answer.{options.lang}.yaml"] = prompt
     module = texts.files.module.format(name=options.name, claim=kind.claim)
     files[f"test_{options.name}.py"] = module
@@ -141,8 +147,16 @@ def main(argv: Sequence[str]) -> int:
         say(sys.stdout, ignored)
     if kind.rubric and kind.slots:
         say(sys.stdout, _judge_advice(options.kind, options.lang))
+    if kind.slots:
+        say(sys.stdout, _drops_advice())
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
     return DONE
+
+
+def _drops_advice() -> str:
+    """Return how many rows show which drop."""
+    by_rows = [f"{rows} rows can show {shown_by(rows)}" for rows in ROWS_OF_ADVICE]
+    return "; ".join(by_rows)
 
 
 def _judge_advice(kind: str, language: str) -> str:
@@ -205,6 +219,7 @@ def _translation_advice(text: str, english: Example) -> str:
         english.expected,
         english.wrong,
         english.claim,
+        english.choose,
         "yes: ",
     ]
     numbers = []

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 from qagate.evaluators import core
 from qagate.evaluators.core import AskedCase, RefusedError, Reply
 from qagate.evaluators.finishes import finish_of
-from qagate.evaluators.models.adapter import JsonObject, as_text, parse_body
+from qagate.evaluators.models.adapter import as_text, parse_body
 from qagate.evaluators.models.targets import Function, FunctionTarget
-from qagate.evaluators.text import flat, hint, mask, one_line
+from qagate.evaluators.reply_fields import checked_reply
+from qagate.evaluators.text import hint, mask, one_line
 from qagate.evaluators.user_code import as_failure, in_thread
 
 if TYPE_CHECKING:
@@ -146,26 +147,13 @@ def _reply(returned: object) -> Reply:
     if isinstance(returned, str):
         return Reply(text=returned)
     if isinstance(returned, Reply):
-        _check_fields(returned)
-        return replace(returned, finish=finish_of(returned.finish))
+        reply = checked_reply(returned)
+        return replace(reply, finish=finish_of(reply.finish))
     if isinstance(returned, Mapping):
         return _read_mapping(returned)
     raise ValueError(
         f"returned {type(returned).__name__}; want text, or a mapping of {', '.join(REPLY_KEYS)}"
     )
-
-
-def _check_fields(reply: Reply) -> None:
-    """Raise TransientError for a field of another type than it is declared with."""
-    content = JsonObject(flat(reply))
-    content.text("text")
-    content.text("finish")
-    content.text("model")
-    content.count("input_tokens")
-    content.count("output_tokens")
-    content.count("cache_read_tokens")
-    content.count("cache_write_tokens")
-    content.amount("cost")
 
 
 def _read_mapping(returned: Mapping[object, object]) -> Reply:

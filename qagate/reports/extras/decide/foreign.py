@@ -460,7 +460,7 @@ class ImportedRun:
                     language=part, version=f"{own.name} {own.version}".strip()
                 ),
                 metrics=tuple(
-                    MetricSpec(name=metric, unmeasured=True)
+                    _metric_spec(metric, self.tasks[name])
                     for metric in self.metrics(name)
                 ),
                 thresholds=() if bare else (gate,),
@@ -501,6 +501,14 @@ class ImportedRun:
         return Facts(
             model=model, judge=judge, session=session, provenance=source, run={}
         )
+
+
+def _metric_spec(metric: str, main: Scorer) -> MetricSpec:
+    """Return an extra metric of a task; its main score says which answers are right."""
+    worst = None
+    if metric == slug(main.name):
+        worst = 1.0 if main.lower_is_better else 0.0
+    return MetricSpec(name=metric, unmeasured=True, worst=worst)
 
 
 def _key(sample: ScoredSample, part: str) -> str:

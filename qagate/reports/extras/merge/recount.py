@@ -84,6 +84,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
         started=_first_decided(reports).at,
         monitor=_first_decided(reports).monitor,
         tries=_tries(reports),
+        unsettled=_unsettled(reports),
         canaries=tuple(
             dict.fromkeys(
                 canaries for report in reports for canaries in report.judging.canaries
@@ -108,6 +109,15 @@ def _tries(reports: Iterable[Report]) -> dict[str, tuple[str, ...]]:
             if len(ends) >= len(tries.get(name, ())):
                 tries[name] = ends
     return tries
+
+
+def _unsettled(reports: Iterable[Report]) -> dict[str, tuple[str, ...]]:
+    """Return all items that a part knows as retired after this model's first try."""
+    ids_of: dict[str, tuple[str, ...]] = {}
+    for report in reports:
+        for name, ids in report.unsettled.items():
+            ids_of[name] = tuple(sorted({*ids_of.get(name, ()), *ids}))
+    return ids_of
 
 
 def _together(parts: Iterable[Sequence[Record]]) -> tuple[Record, ...]:

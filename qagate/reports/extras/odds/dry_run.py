@@ -28,7 +28,7 @@ from qagate.reports.extras.odds.kept_replies import KeptElsewhere, Work
 from qagate.reports.extras.sequential.early_stopping import UNTIL_DECIDED, stoppable
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.gates.notes import Clusters
-from qagate.reports.judge.labels import label_sets_in
+from qagate.reports.judge.labels import LabelSet, label_sets_in
 from qagate.reports.plugin.collected import check_collected
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
@@ -307,13 +307,22 @@ class RunPreview:
         gates_by_power: dict[str, list[str]] = {}
         for dataset, clusters in self._clusters(keys):
             lines = chances.power_lines(
-                dataset, clusters, baseline=self._is_paired, discordances=discordances
+                dataset,
+                clusters,
+                baseline=self._is_paired,
+                discordances=discordances,
+                sets=self._label_sets(),
             )
             for line in lines:
                 gate, _, power = line.partition(": ")
                 gates_by_power.setdefault(power, []).append(gate)
         for power, gates in gates_by_power.items():
             yield f"{', '.join(gates)}: {power}"
+
+    def _label_sets(self) -> list[LabelSet]:
+        """Return the labels as the earlier run's judge graded them, else as one without errors."""
+        sets = label_sets_in(self._baseline.report) if self._baseline else []
+        return sets or self._calibrator.sets_without_errors()
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
         """Yield how often simulated runs end with each exit code, if enough is known."""

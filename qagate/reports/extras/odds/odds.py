@@ -20,6 +20,7 @@ from qagate.evaluators.number_text import figure
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import expected_units
 from qagate.evaluators.statistics.metrics import DROP
+from qagate.evaluators.statistics.misclassification import margin_shown
 from qagate.evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from qagate.evaluators.text import first_of
 from qagate.reports.gates.notes import Clusters, scoped_gates
@@ -401,16 +402,28 @@ def power_lines(
     *,
     baseline: bool,
     discordances: Sequence[float],
+    sets: Sequence[LabelSet] = (),
 ) -> Iterator[str]:
-    """Yield the smallest drop that each paired gate excludes if such shares of pairs differ."""
+    """Yield the smallest drop that each paired gate excludes if such shares of pairs differ.
+
+    ``sets`` are labelled answers as a judge grades them.
+    """
     undecided = "" if baseline else "; without --baseline it is not decided"
+    sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
     for name, count, thresholds in scoped_gates(dataset, clusters):
+        parts = [part for part in sizes if part[0].name == name] or sizes
         for one in (one for one in thresholds if one.paired and count):
-            said = _paired(one, count, discordances)
+            errors = _expected_errors(parts, sets, one.of)
+            said = _paired(one, count, discordances, errors)
             yield f"{name} {one.name} {one.bar}: {said}{undecided}"
 
 
-def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
+def _paired(
+    threshold: Threshold,
+    count: int,
+    discordances: Sequence[float],
+    errors: JudgeErrors | None,
+) -> str:
     """Return the smallest drop that a gate on a share can exclude for an unchanged model."""
     margin, pairs = threshold.max or 0.0, plural(count, "independent pair")
     shares = either(f"{100 * share:.2g}" for share in discordances)
@@ -431,12 +444,22 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     if count < (fewest := smallest_n(margin)):
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
     margins = either(
-        figure(confirmed_margin(count, share) or 1.0) for share in discordances
+        figure(_smallest_drop(count, share, errors)) for share in discordances
     )
+    if errors is not None and errors.basis:
+        pairs = f"{pairs} and {errors.basis.removeprefix('by ')}"
     return (
         f"{pairs} exclude a {threshold.measure} of {margins} with a chance of {POWER:g} if "
         f"{shares} % of them differ"
     )
+
+
+def _smallest_drop(count: int, discordance: float, errors: JudgeErrors | None) -> float:
+    """Return the smallest drop that pairs exclude, widened by what labels leave open of a judge."""
+    margin = confirmed_margin(count, discordance) or 1.0
+    if errors is None or errors.unknown or errors.obstacle or errors.is_read:
+        return margin
+    return margin_shown(margin, errors.youden()) or 1.0
 
 
 def expected_shares(

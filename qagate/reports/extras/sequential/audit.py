@@ -180,22 +180,41 @@ class Audit:
         ]
 
 
-def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
+def audit_of(
+    sides: Sequence[PairedSlice], share: float, as_now: Audit | None = None
+) -> Audit:
     """Return which pairs of these slices people are to look at, and their verdicts so far.
 
     ``share``, above 0, is the probability to draw a pair without a reason. Answers may be unknown.
+    ``as_now`` is the audit of the same answers by today's settings, where ``sides`` are read by
+    those of then: it says which pairs are drawn, and what people said stands.
     """
+    drawn_now: dict[str, AuditedPair] = {}
+    if as_now is not None:
+        drawn_now = {audited.pair.new.key: audited for audited in as_now.pairs}
     units: dict[str, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
         for pair in side.pairs:
             new = pair.new
             place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
             unit = units[side.place_of(pair)]
-            unit.append((place, _audited(pair, side, share)))
+            audited = drawn_now.get(new.key)
+            if audited is None:
+                audited = _audited(pair, side, share)
+            else:
+                audited = _read_again(audited, pair, side)
+            unit.append((place, audited))
     ordered = (sorted(units[place], key=lambda two: two[0]) for place in sorted(units))
     return Audit(
         units=tuple(tuple(one for _, one in unit) for unit in ordered), share=share
     )
+
+
+def _read_again(audited: AuditedPair, pair: Pair, side: PairedSlice) -> AuditedPair:
+    """Return a pair with what people's verdicts on its answers are worth in another slice."""
+    before = _by_people(pair.old, side, audited.pair.old)
+    now = _by_people(pair.new, side, audited.pair.new)
+    return replace(audited, pair=pair, passes=(before, now))
 
 
 def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
@@ -262,11 +281,16 @@ def _why(pair: Pair, bar: int | None) -> str:
     return "judges_differ" if old.is_disputed or new.is_disputed else BY_CHANCE
 
 
-def _by_people(record: Record, side: PairedSlice) -> bool | None:
-    """Return whether people let this answer pass; blank ones are not shown to them, but by rule."""
+def _by_people(
+    record: Record, side: PairedSlice, shown: Record | None = None
+) -> bool | None:
+    """Return whether people let this answer pass; blank ones are not shown to them, but by rule.
+
+    ``shown`` is the record as it was on their form, where golds or words are other ones by now.
+    """
     if record.answer is None:
         return None
-    said = side.people.get(answer_digest(record, record.answer))
+    said = side.people.get(answer_digest(shown or record, record.answer))
     if said is None:
         settled = record.adjudicated_by or not record.answer.strip()
         return record.passes(side.bar) if settled else None

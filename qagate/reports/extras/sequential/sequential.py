@@ -9,7 +9,7 @@ audited gates people decide by a few pairs, drawn with known probabilities (``co
 import math
 import shlex
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Slice, Threshold
@@ -29,6 +29,8 @@ from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.gates.bars import bar_readings, the_worst
 from qagate.reports.gates.change_text import added_basis, missing_text
 from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
+from qagate.reports.judge.corrected import doubt_of
+from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.evidence import AuditStep, AuditTrail
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
@@ -121,6 +123,8 @@ class SequentialGate(GateAtAnyLook):
     """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
     way: str = ""
     """In which way both runs are read, in words; empty where all is as now."""
+    judge: SliceJudge | None = None
+    """Who graded the answers of a bar; None for a margin, or where no judge did."""
 
     @property
     def bets(self) -> list[tuple[int, float, float]]:
@@ -171,6 +175,7 @@ class SequentialGate(GateAtAnyLook):
             if seen.sizes:
                 parts[side.slice_.language] = seen.seen(self.sign)
         state, estimate, lost = self.verdict(found), UNDEFINED, self.lost_of(parts)
+        doubt = self._doubt() if state == "PASS" else ""
         values = [low for unit in ends for low, high in unit if low == high]
         if values:
             points = [sum(values) / len(values), *(found.interval or ())]
@@ -181,7 +186,23 @@ class SequentialGate(GateAtAnyLook):
                 mean, (span[0], span[1]) if span else None, len(values)
             )
         reason = lost + self._reason(state, estimate)
+        if doubt:
+            state = "INCONCLUSIVE"
+            reason = f"{reason}; {doubt}"
+        if self.way:
+            reason = f"{self.way}: {reason}"
         return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
+
+    def _doubt(self) -> str:
+        """Return why the judge's errors do not let a bar pass; empty where they do."""
+        if self.judge is None:
+            return ""
+        asked = []
+        for unit in self.units:
+            for _, _, record in unit:
+                if record.outcome != "stopped":
+                    asked.append(record)
+        return doubt_of(self.judge, asked, self.threshold)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
         bar, value, interval = self.threshold, estimate.value, estimate.interval
@@ -214,20 +235,17 @@ class SequentialGate(GateAtAnyLook):
 def sequential_gates(
     dataset: Dataset,
     slices: Sequence[Slice],
-    records: Mapping[str, Sequence[Record]],
+    run: CountedRun,
     blocked: Mapping[str, str],
     compared: Sequence[Compared],
 ) -> Iterator[SequentialGate]:
     """Yield a dataset's sequential gates, bars first, each in every way to read it.
 
-    ``records`` and ``blocked`` are by slice. A slice is settled once each way is.
+    ``blocked`` is by slice. A slice is settled once each way is.
     """
     for slice_ in slices:
         yield from _sequential_bars(
-            slice_,
-            records[slice_.name],
-            blocked[slice_.name],
-            beside_baseline(compared, slice_.name),
+            slice_, run, blocked[slice_.name], beside_baseline(compared, slice_.name)
         )
     for sides in compared:
         scope_of_all = [sides[slice_.name] for slice_ in slices if slice_.name in sides]
@@ -242,7 +260,7 @@ def sequential_gates(
 
 
 def _sequential_bars(
-    slice_: Slice, records: Sequence[Record], blocked: str, side: PairedSlice | None
+    slice_: Slice, run: CountedRun, blocked: str, side: PairedSlice | None
 ) -> Iterator[SequentialGate]:
     thresholds = [
         threshold
@@ -251,12 +269,14 @@ def _sequential_bars(
     ]
     if not thresholds:
         return
-    for reading in bar_readings(slice_, records, side):
+    judge = run.judges.get(slice_.name)
+    for reading in bar_readings(slice_, run.records[slice_.name], side):
         alone = PairedSlice(slice_=reading.slice_, pairing=Pairing(), blocked=blocked)
         units = _units_of_bar(alone, reading.records)
         for threshold in thresholds:
             hit = share_hit(threshold.measure, [with_records(alone, reading.records)])
-            yield _gate(threshold, [alone], hit, units, reading.name)
+            gate = _gate(threshold, [alone], hit, units, reading.name)
+            yield replace(gate, judge=judge)
 
 
 Units = Sequence[tuple[GateMatch, ...]]
@@ -327,22 +347,25 @@ def sequential_gates_of(
         blocked[name] = summary.obstacle or run.distrust(name)
     for dataset in run.datasets:
         slices = run.of(dataset)
-        yield from sequential_gates(dataset, slices, run.records, blocked, compared)
+        yield from sequential_gates(dataset, slices, run, blocked, compared)
 
 
 def sequential_results(
     run: CountedRun, compared: Sequence[Compared]
 ) -> Iterator[GateResult]:
     """Yield how the gates with ``evidence: sequential`` end, each by its worst way."""
-    results: dict[object, list[GateResult]] = {}
-    for gate in sequential_gates_of(run, compared):
-        result = gate.result()
-        if gate.way:
-            reason = f"{gate.way}: {result.reason}"
-            result = replace(result, reason=reason)
+    yield from _worst_of_ways(
+        gate.result() for gate in sequential_gates_of(run, compared)
+    )
+
+
+def _worst_of_ways(results: Iterable[GateResult]) -> Iterator[GateResult]:
+    """Yield the worst result of each gate."""
+    results_of: dict[object, list[GateResult]] = {}
+    for result in results:
         name = result.slice, result.threshold, result.anchored
-        results.setdefault(name, []).append(result)
-    for results_of_gate in results.values():
+        results_of.setdefault(name, []).append(result)
+    for results_of_gate in results_of.values():
         yield the_worst(results_of_gate)
 
 
@@ -355,6 +378,8 @@ class AuditedGate(GateAtAnyLook):
     """A margin, its slices, and people's verdicts; the judge only says where people look."""
 
     audit: Audit
+    way: str = ""
+    """In which way both runs are read, in words; empty where all is as now."""
 
     @property
     def obstacle(self) -> str:
@@ -428,6 +453,8 @@ class AuditedGate(GateAtAnyLook):
         """Return the verdict with the sentence that says why."""
         trail, estimate = self.trail, self.estimate
         reason = self._lost + self._reason(self._of_all, estimate, trail)
+        if self.way:
+            reason = f"{self.way}: {reason}"
         return replace(
             self.result_of(self.state, estimate, self.obstacle, reason), audit=trail
         )
@@ -474,11 +501,23 @@ class AuditedGate(GateAtAnyLook):
 
 
 def audited_gates(dataset: Dataset, sides: Sides) -> Iterator[AuditedGate]:
-    """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
+    """Yield the audited gates of a dataset over the slices that were run; pooled ones last.
+
+    Each comes in every way to read it, first as things are now: that audit says who looks at what.
+    """
     for threshold, scope in scopes(dataset, sides):
-        if threshold.evidence == "audited":
-            audit = audit_of(scope, threshold.share)
-            yield AuditedGate(threshold=threshold, sides=scope, audit=audit)
+        if threshold.evidence != "audited":
+            continue
+        as_now = audit_of(scope, threshold.share)
+        for way in ways_of(scope):
+            audit = as_now
+            by_then = ""
+            if way.name:
+                audit = audit_of(way.sides, threshold.share, as_now)
+                by_then = f"by the earlier {way.name}"
+            yield AuditedGate(
+                threshold=threshold, sides=way.sides, audit=audit, way=by_then
+            )
 
 
 def audited_gates_of(
@@ -498,6 +537,5 @@ def audited_gates_of(
 def audited_results(
     run: CountedRun, compared: Sequence[Compared]
 ) -> Iterator[GateResult]:
-    """Yield how the gates with ``evidence: audited`` end."""
-    for gate in audited_gates_of(run, compared):
-        yield gate.result()
+    """Yield how the gates with ``evidence: audited`` end, each by its worst way."""
+    yield from _worst_of_ways(gate.result() for gate in audited_gates_of(run, compared))

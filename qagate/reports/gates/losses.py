@@ -1,0 +1,174 @@
+"""Whether the gates of a slice would notice if its right answers were lost.
+
+A gate says something about an upgrade only if a worse model can fail it. Any loss passes where the
+only gate is one on the rise of ``attempted``, or where a margin is as wide as the share that was
+right. So each slice is asked what its gates would show if every right answer became a wrong one,
+once for each verdict that does not pass; one gate at least has to notice each time. Of ratings
+all become the lowest.
+
+Figures are compared without their intervals: no evidence lets a gate pass whose own figure is
+beyond its bar or margin.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from qagate.cases.dataset import Slice, Threshold
+from qagate.evaluators.core import Verdict
+from qagate.evaluators.statistics.metrics import is_repeated, metrics_of
+from qagate.reports.compare.differences import harm_sign
+from qagate.reports.compare.sides import PairedSlice, Sides
+from qagate.reports.compare.states import Pair, Pairing
+from qagate.reports.compare.tables import count_pairs
+from qagate.reports.compare.ways import read_by
+from qagate.reports.metrics.gate import ROUNDING, side_of
+from qagate.reports.metrics.summary import repeat_estimate, tabulate
+from qagate.reports.run.record import Record
+
+LOWEST_RATING = 1
+
+Changes = Sequence[tuple[Threshold, Sides]]
+"""Gates on a change, each with the slices that it is about."""
+
+
+def unnoticed_loss(
+    slice_: Slice,
+    records: Sequence[Record],
+    bars: Iterable[Threshold],
+    changes: Changes,
+) -> str:
+    """Return what all right answers of a slice could become unnoticed; empty where nothing is.
+
+    It is a verdict, such as ``NOT_ATTEMPTED``. ``bars`` are gates on this run, which has these
+    ``records``, and ``changes`` gates on the change since an earlier run.
+    """
+    for place, name in enumerate(_losses(slice_)):
+        lost = [_lost(record, slice_, place) for record in records]
+        noticed = any(_notices(bar, slice_, lost) for bar in bars)
+        if not noticed and not _any_change_notices(changes, place):
+            return name
+    return ""
+
+
+def _any_change_notices(changes: Changes, place: int) -> bool:
+    for threshold, sides in changes:
+        lost = [_with_losses(side, place) for side in sides]
+        harm = _harm(threshold, lost)
+        if harm is None or harm > (threshold.max or 0.0) + ROUNDING:
+            return True
+    return False
+
+
+# Losses
+
+
+def _losses(slice_: Slice) -> list[str]:
+    """Return the names of the verdicts that a right answer may get when it is lost."""
+    if slice_.kind.rated:
+        return [f"rating {LOWEST_RATING}"]
+    if slice_.kind.words:
+        return ["the other answer", slice_.kind.silent]
+    labels = slice_.kind.fixed or slice_.labels
+    failing = [label for label in labels if label not in slice_.passing]
+    if slice_.kind.by_checks:
+        failing = [labels[-1]]
+    return failing or list(labels)
+
+
+def _lost(record: Record, slice_: Slice, place: int) -> Record:
+    """Return an answer with the verdict at this place of ``_losses``, if it was right.
+
+    A rating, and a metric that says which answers are right, is at its worst in any case.
+    """
+    if not record.is_graded:
+        return record
+    record = replace(record, measures=_lost_measures(record, slice_))
+    if slice_.kind.rated:
+        return read_by(replace(record, rating=LOWEST_RATING), slice_)
+    if record.outcome != "passed":
+        return record
+    names = _losses(slice_)
+    # Slices of one pool may have labels of their own, and another number of them.
+    grade = names[min(place, len(names) - 1)]
+    if slice_.kind.words and place == 0:
+        grade = _other_answer(record, slice_)
+    return read_by(replace(record, grade=grade), slice_)
+
+
+def _lost_measures(record: Record, slice_: Slice) -> Mapping[str, float | None]:
+    """Return the extra metrics of a lost answer: those change that say which answers are right."""
+    if slice_.kind.by_checks:
+        return dict.fromkeys(record.measures, 0.0)
+    measures = dict(record.measures)
+    for metric in slice_.metrics:
+        if metric.worst is not None:
+            measures[metric.name] = metric.worst
+    return measures
+
+
+def _other_answer(record: Record, slice_: Slice) -> str:
+    for answer in slice_.kind.fixed:
+        verdict = Verdict(grade=answer)
+        if not slice_.kind.passes(record, verdict, (), slice_.pass_bar):
+            return answer
+    return slice_.kind.silent
+
+
+def _with_losses(side: PairedSlice, place: int) -> PairedSlice:
+    """Return a slice whose new answers are the earlier ones, but for those that were right."""
+    pairs = []
+    for pair in side.graded:
+        lost = _lost(pair.old, side.slice_, place)
+        pairs.append(Pair(old=pair.old, new=lost, state=pair.state))
+    return replace(side, pairing=Pairing(pairs=tuple(pairs)))
+
+
+# What gates show of them
+
+
+def _notices(bar: Threshold, slice_: Slice, records: Sequence[Record]) -> bool:
+    """Return whether a bar is missed over these records, or its metric is undefined."""
+    value = _value(bar.measure, slice_, records)
+    return value is None or side_of(bar, (value, value)) != "PASS"
+
+
+def _value(name: str, slice_: Slice, records: Sequence[Record]) -> float | None:
+    if is_repeated(name):
+        return repeat_estimate(records, slice_, name).value
+    sample = tabulate(records, slice_)
+    if name in metrics_of(sample.kind, sample.whole):
+        return sample.value(name)
+    return _mean(name, records)
+
+
+def _mean(name: str, records: Iterable[Record]) -> float | None:
+    """Return the mean of an extra metric; None where no record has it."""
+    values = []
+    for record in records:
+        value = record.measures.get(name)
+        if value is not None:
+            values.append(value)
+    return sum(values) / len(values) if values else None
+
+
+def _harm(threshold: Threshold, sides: Sides) -> float | None:
+    """Return how far the metric of a margin fell, or rose; None where it is undefined."""
+    before, now = _before_and_now(threshold.of, sides)
+    if before is None or now is None:
+        return None
+    return harm_sign(threshold) * (now - before)
+
+
+def _before_and_now(name: str, sides: Sides) -> tuple[float | None, float | None]:
+    """Return a metric in both runs; no name is the share that passes."""
+    pairs = [pair for side in sides for pair in side.graded]
+    if not name:
+        before = sum(pair.old.outcome == "passed" for pair in pairs)
+        now = sum(pair.new.outcome == "passed" for pair in pairs)
+        count = len(pairs) or 1
+        return before / count, now / count
+    counted = count_pairs(sides)
+    if name in metrics_of(counted.kind, counted.patterns):
+        return counted.run(0).value(name), counted.run(1).value(name)
+    before_mean = _mean(name, [pair.old for pair in pairs])
+    return before_mean, _mean(name, [pair.new for pair in pairs])
