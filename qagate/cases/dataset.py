@@ -205,6 +205,8 @@ class Slice:
     """The same for the end of the 95 % interval."""
     offline_floor: Mapping[str, float] = field(default_factory=dict)
     """What is asked of an offline judge in place of both, where it is only a placeholder."""
+    recorded: Path | None = None
+    """The file of recorded answers; None where they stand with the items."""
     shuffle: int = 1
     """The seed of the order in which options are shown; 0 keeps that of the file."""
     index_from: int | None = None
@@ -351,6 +353,8 @@ class Selection:
 
     items: SliceFiles = field(default_factory=dict)
     prompts: SliceFiles = field(default_factory=dict)
+    recorded: SliceFiles = field(default_factory=dict)
+    """Recorded answers in files of their own."""
     languages: tuple[str, ...] = ()
     limit: int | None = None
     """The most items of each slice, 1 or more, picked by a hash of id and ``seed``."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from qagate.cases.answer_files import with_recorded
 from qagate.cases.dataset import Slice
 from qagate.cases.label_columns import as_judged
 from qagate.cases.labels import OWN_RATER, TIED, given_label, yes_or_no
@@ -69,6 +70,8 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     for row, case, id_ in zip(rows, cases, _ids(rows, cases), strict=True):
         named = case if case.id == id_ else replace(case, id=id_)
         loaded.append((row, named))
+    if slice_.recorded is not None:
+        return with_recorded(loaded, slice_.recorded)
     return loaded
 
 

@@ -23,6 +23,7 @@ from qagate.cases.dataset import (
     Selection,
     Shards,
     Slice,
+    SliceFiles,
     SliceSample,
     Threshold,
 )
@@ -107,7 +108,8 @@ def _chosen(datasets: Sequence[Dataset], selection: Selection) -> list[Dataset]:
     _check_datasets_exist(selection, datasets)
     _check_languages_exist(selection, datasets)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
-    _check_prompts_are_used(selection, chosen)
+    _check_files_are_used("prompt", selection.prompts, chosen)
+    _check_files_are_used("recorded", selection.recorded, chosen)
     if selection.gates_file is not None:
         gates = load_gates(selection.gates_file)
         chosen = list(gates.put_into(chosen, f"{selection.gates_file}"))
@@ -152,7 +154,7 @@ def _check_names_differ(datasets: Sequence[Dataset]) -> None:
 def _check_datasets_exist(selection: Selection, datasets: Sequence[Dataset]) -> None:
     """Raise UsageError for a file or prompt that is given to a data set that was not found."""
     names = sorted(dataset.name for dataset in datasets)
-    for name, _ in (*selection.items, *selection.prompts):
+    for name, _ in (*selection.items, *selection.prompts, *selection.recorded):
         if name not in names:
             raise UsageError(
                 f"dataset {name!r} is not among those found ({', '.join(names)}); "
@@ -186,14 +188,16 @@ def _has_split(datasets: Iterable[Dataset], language: str, split: str) -> bool:
     return False
 
 
-def _check_prompts_are_used(selection: Selection, datasets: Sequence[Dataset]) -> None:
-    """Raise UsageError for a prompt to a slice that is not asked."""
+def _check_files_are_used(
+    option: str, files: SliceFiles, datasets: Sequence[Dataset]
+) -> None:
+    """Raise UsageError for a prompt or answers of a slice that is not asked."""
     names = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
-    for dataset_name, language in selection.prompts:
+    for dataset_name, language in files:
         name = f"{dataset_name}:{language}"
         if name not in names:
             raise UsageError(
-                f"--prompt: {name} is not asked in this run; "
+                f"--{option}: {name} is not asked in this run; "
                 f"there are {', '.join(sorted(names))}"
             )
 
@@ -214,6 +218,9 @@ def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
         if name == dataset.name and language in slices:
             prompt = load_prompt(path, language)
             slices[language] = replace(slices[language], prompt=prompt)
+    for (name, language), path in selection.recorded.items():
+        if name == dataset.name and language in slices:
+            slices[language] = replace(slices[language], recorded=path)
     return replace(dataset, slices=slices)
 
 

@@ -205,6 +205,8 @@ class Request:
     messages: tuple[Message, ...]
     tool: Tool | None = None
     """The function that the model must call."""
+    as_json: bool = False
+    """Whether the function's arguments are wanted as JSON by its schema, in place of a call."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     version: str = ""
     """The prompt or rubric that wrote the messages."""

@@ -44,8 +44,10 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
     fields["messages"] = [flat(message) for message in request.messages]
     if request.tool is not None:
         fields["tool"] = flat(request.tool)
+    if not request.as_json:
+        del fields["as_json"]  # most requests have none: then the key has no such field
     if request.case is None:
-        del fields["case"]  # most requests have none: then the key has no such field
+        del fields["case"]  # as above
     else:
         messages = [flat(message) for message in request.case.messages]
         fields["case"] = {**flat(request.case), "messages": messages}
@@ -82,7 +84,7 @@ def documents_of(
 
     ``identity`` is the one that its key was made of; ``fresh`` is a name or empty.
     """
-    frame = {
+    frame: dict[str, object] = {
         "fresh": fresh,
         "model": dict(identity),
         "spec": spec,
@@ -90,6 +92,8 @@ def documents_of(
         "parameters": request.parameters,
         "version": request.version,
     }
+    if request.as_json:
+        frame["as_json"] = True
     frame_document = _text_document(canonical(frame))
     texts = [frame_document]
     messages = []
@@ -178,4 +182,6 @@ def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, ob
         "messages": messages,
         "case": sent.get("case"),
     }
+    if frame.get("as_json"):
+        fields["as_json"] = True
     return frame, fields

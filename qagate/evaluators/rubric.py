@@ -183,15 +183,19 @@ def _caps_of(parts: Settings, name: str) -> tuple[int, ...]:
     return tuple(caps)
 
 
-Protocol = Literal["tool", "letter", "json", "rate"]
+Protocol = Literal["tool", "json_schema", "letter", "json", "rate"]
 """How a judge replies.
 
-``tool``: it calls a function with a grade. ``letter``: it writes the letter of a grade. ``json``:
-it writes JSON with a grade. ``rate``: it calls a function with a rating, or with scores of parts.
+``tool``: it calls a function with a grade. ``json_schema``: it writes JSON with a grade, by a
+schema that its server enforces. ``letter``: it writes the letter of a grade. ``json``: it writes
+JSON with a grade. ``rate``: it calls a function with a rating, or with scores of parts.
 """
 
 CALLED: tuple[Protocol, ...] = ("tool", "rate")
 """The protocols by which the judge must call a function."""
+
+WITH_SCHEMA: tuple[Protocol, ...] = (*CALLED, "json_schema")
+"""The protocols whose reply has fields that a schema lists."""
 
 Style = Literal["graded", "rated"]
 """Whether a judge gives grades or ratings of 1 to 10."""

@@ -106,6 +106,10 @@ COMMANDS: Mapping[str, Command] = {
         "try to fool a judge; print how often that worked",
         "qagate.reports.extras.calibrate.command:attack",
     ),
+    "probe": Command(
+        "find out what a model's server takes; print its entry for a models file",
+        "qagate.reports.extras.probe.command:main",
+    ),
     "ledger": Command(
         "what is in the ledger and what it cost; export, import, prune",
         "qagate.reports.commands.ledger:main",

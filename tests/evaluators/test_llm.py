@@ -97,6 +97,16 @@ def test_letters_and_json_are_asked_as_plain_text(
     assert model.requests[0].tool is None
 
 
+def test_json_by_a_schema_has_the_fields_of_the_call() -> None:
+    text = '{"reason": "друг град", "grade": "INCORRECT"}'
+    model = Scripted(replies(core.Reply(text=text)))
+    judge = RubricJudge(model=model, rubric=make_rubric("json_schema"))
+    assert judge_it(judge) == core.Verdict(grade="INCORRECT", reason="друг град")
+    (request,) = model.requests
+    assert request.as_json
+    assert list(some(request.tool).schema["properties"]) == ["reason", "grade"]  # type: ignore[call-overload]
+
+
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     """The same prompt, a higher attempt; the first reading is final, two bad ones an error."""
     model = Scripted(

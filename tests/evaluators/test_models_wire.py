@@ -4,6 +4,9 @@ import asyncio
 import gzip
 import json
 import logging
+import shutil
+import ssl
+import subprocess
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -189,6 +192,42 @@ def test_a_call_that_cannot_be_made(provider: str) -> None:
             ask(spec_of(provider, server), asked(parameters={"seed": object()}))
         assert server.count == 0
     assert refused.value.kind == "bad_request"
+
+
+@pytest.fixture
+def untrusted(tmp_path: Path) -> ssl.SSLContext:
+    """A server's side of TLS, with a certificate that nobody has signed."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate, and is not here")
+    files = ["-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "cert")]
+    words = ["-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    subprocess.run(["openssl", "req", *words, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+    return context
+
+
+def test_a_certificate_that_is_not_trusted_ends_the_run(
+    untrusted: ssl.SSLContext,
+) -> None:
+    """Another try would end alike; the message names the variable that helps."""
+
+    async def run() -> None:
+        server = await asyncio.start_server(
+            lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=untrusted
+        )
+        port = server.sockets[0].getsockname()[1]
+        spec = build("openai", "model-1", f"https://127.0.0.1:{port}/v1", "m")
+        model = connect(spec, Key(SECRET))
+        try:
+            with pytest.raises(core.FatalError, match="SSL_CERT_FILE") as caught:
+                await model.complete(asked())
+            assert caught.value.kind == "environment"
+        finally:
+            await model.close()
+            server.close()
+
+    asyncio.run(run())
 
 
 @both

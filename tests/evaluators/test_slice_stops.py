@@ -8,7 +8,7 @@ from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
 from qagate.evaluators.runtime.server import TIMEOUT
-from qagate.evaluators.runtime.slice_stops import IN_A_ROW, UNREADABLE
+from qagate.evaluators.runtime.slice_stops import IN_A_ROW, SLICE_STOPPED, UNREADABLE
 from qagate.evaluators.runtime.task import Task
 from tests.support.engine_bench import Bench, prompted
 from tests.support.scripted import Scripted, make_case, make_rubric
@@ -94,7 +94,9 @@ def test_a_second_slice_that_cannot_be_read_ends_the_run(tmp_path: Path) -> None
     outcomes = bench.run()
     assert {one.state for one in ended(outcomes, "en")} == {"missing"}
     assert len(judge.requests) <= 2 * 2 * (IN_A_ROW + IN_HAND)
-    assert bench.engine.status.stops[UNREADABLE].startswith("simpleqa:bg")
+    said = bench.engine.status.stops[SLICE_STOPPED]
+    assert said.startswith("simpleqa:bg")
+    assert said.endswith("; likewise simpleqa:pl")
 
 
 def test_a_readable_verdict_in_between_begins_the_count_anew(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_a_language_without_an_end_costs_its_own_items_alone(tmp_path: Path) -> 
     assert {one.kind for one in ended(outcomes, "bg")} == {TIMEOUT}
     tried = [one for one in ended(outcomes, "bg") if one.state == "error"]
     assert IN_A_ROW <= len(tried) <= IN_A_ROW + IN_HAND
-    stop = bench.engine.status.stops[TIMEOUT]
+    stop = bench.engine.status.stops[SLICE_STOPPED]
     assert stop.startswith("simpleqa:bg: 10 items in a row had no reply in time")
 
 

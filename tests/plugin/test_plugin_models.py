@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from qagate.evaluators.ledger.sqlite import SqliteStore
+from tests.support import quirky
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
@@ -117,6 +118,31 @@ def test_an_unreadable_judge_is_asked_twice(capitals: Project) -> None:
             )
             assert server.count == ITEMS * (1 + 2)
     assert (result.ret, {*capitals.outcomes()}) == (6, {"error"})
+    assert "10 verdicts in a row could not be read" in result.outlines[-1]
+
+
+LM_STUDIO = quirky.judge(quirky.QUIRKS["lm_studio"])
+
+
+def test_what_was_negotiated_is_said_in_a_note(capitals: Project) -> None:
+    with loopback(handler=LM_STUDIO) as server:
+        capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
+        said = f"openai:j@{server.url}/v1: sent with JSON by a schema in place of a function"
+    assert capitals.outcomes()["passed"] == ITEMS
+    assert any(said in note for note in capitals.report()["notes"])
+
+
+def test_a_judge_is_asked_in_the_form_of_its_baseline(capitals: Project) -> None:
+    """Also on a ledger that knows nothing of it: no call is refused a second time."""
+    words = ("--languages", "en", "--gates", "off", "qa")
+    with loopback(handler=LM_STUDIO) as server:
+        capitals.run_in_process(*specs(server.url), "--report-dir=old", *words)
+        first = server.count
+        capitals.run_in_process(
+            *specs(server.url), "--ledger=new.sqlite3", "--baseline=old", *words
+        )
+        later = server.requests[first:]
+    assert not any("tools" in seen.body for seen in later)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

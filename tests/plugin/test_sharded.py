@@ -25,7 +25,7 @@ from qagate.reports.extras.ray import on_ray
 from qagate.reports.run.report_folder import MARK
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
-from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
+from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded, specs
 from tests.support.run_options import options_of
 from tests.support.tables import kept, tabled
 
@@ -94,6 +94,34 @@ def test_the_hash_decides_whatever_else_is_asked(
     }
     assert 0 < len(found) < 10
     assert Shards(of=2, held=(2,)).missing == (1,)
+
+
+def test_sets_of_answers_are_counted_in_shards_too(
+    project: Project, capsys: Captured
+) -> None:
+    """A second set under another --fresh is a second try, and halves of two sets are no run."""
+    project.asked(40, "drop: {max: 0.4}")
+    with loopback() as server:
+        words = specs(server.url)
+        project.run_in_process("qa", *words)
+        old = project.keep("old", anyway=True)
+        for name in ("first", "second"):
+            for number in ("1", "2"):
+                project.run_in_process(
+                    "qa", *words, f"--baseline={old}", f"--fresh={name}",
+                    f"--shard={number}/2", f"--report-dir={name}-{number}",
+                )  # fmt: skip
+    folders = {name: str(project.path / f"{name}-*") for name in ("first", "second")}
+    to = ("--to", str(project.path / "merged"))
+    capsys.readouterr()
+    main(["merge", folders["first"], f"--baseline={old}", *to])
+    assert "set of answers" not in capsys.readouterr().out
+    main(["merge", folders["second"], f"--baseline={old}", *to])
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert "2nd set of answers of this model to these items: INCONCLUSIVE" in said
+    halves = [str(project.path / name) for name in ("first-1", "second-2")]
+    assert main(["merge", *halves, f"--baseline={old}", *to]) == 4
+    assert "NAME of --fresh: 'first' and 'second'" in capsys.readouterr().err
 
 
 def test_a_missing_shard_is_named(project: Project, capsys: Captured) -> None:

@@ -18,6 +18,7 @@ from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import pair_records
 from qagate.reports.extras.sequential.sequential import AuditedGate, audited_gates
 from qagate.reports.gates.change import change_gates
+from qagate.reports.render import console
 from qagate.reports.run.evidence import (
     Comparison,
     LanguageGap,
@@ -62,6 +63,45 @@ def test_every_item_of_the_new_run_is_counted_once() -> None:
         "ungraded",
         "ungraded",
     ]
+
+
+def of_one_question(question: str, gold: str) -> tuple[Record, ...]:
+    """Return one answered item whose id, as in a file without any, comes from its texts."""
+    return tuple(
+        replace(
+            record,
+            id=f"{question}{gold}",
+            question=question,
+            expected=gold,
+            golds=(gold,),
+            digest=f"{question}{gold}",
+        )
+        for record in answered("c")
+    )
+
+
+@pytest.mark.parametrize("gold", ["Sofia.", "Sofia ", "Plovdiv"])
+def test_one_question_is_one_item_whatever_its_gold(gold: str) -> None:
+    """Answers are read by both golds, so that a full stop in one file costs no pair."""
+    baseline = run_of(of_one_question("Which city?", "Sofia"))
+    new = run_of(of_one_question("Which city?", gold), baseline=baseline)
+    one = only(some(new.comparison))
+    assert (one.added, one.removed, one.respelt) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "respelt"),
+    [("Which city? ", 1), ("which  city", 1), ("„Which“ city?", 1), ("Which town?", 0)],
+)
+def test_a_question_that_is_spelt_otherwise_is_no_pair_and_told(
+    question: str, respelt: int
+) -> None:
+    baseline = run_of(of_one_question("Which city?", "Sofia"))
+    report = run_of(of_one_question(question, "Sofia"), baseline=baseline)
+    one = only(some(report.comparison))
+    assert (one.added, one.removed, one.respelt) == (1, 1, respelt)
+    told = "1 of the new ask what a removed one does but for blanks"
+    assert (told in " ".join(console.comparison(report))) == bool(respelt)
 
 
 def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:

@@ -57,6 +57,24 @@ def test_no_measure_stands_without_its_interval() -> None:
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
 
 
+def test_checks_by_code_stand_beside_the_headline() -> None:
+    """BLEU and ROUGE are read in the pull request too, not only on the page."""
+    span = Estimate(value=0.5, low=0.25, high=0.75, n=1)
+    measures = dict.fromkeys(
+        ("correct", "check_bleu", "faithfulness", "tokens_in"), span
+    )
+    one = replace(part("graded", (record(1),), {}), measures=measures)
+    text = markdown.render(replace(report(), slices=(one,)))
+    assert r"check\_bleu 0.500 \[0.250, 0.750\], faithfulness 0.500" in text
+    assert "tokens" not in text.partition("Slices (")[2].partition("</details>")[0]
+
+
+def test_answers_of_a_file_of_their_own_are_named_by_it() -> None:
+    slices = {"s:en": {"file": "en.csv", "recorded_file": "mistral.csv"}}
+    made = report(model="recorded", provenance={"slices": slices})
+    assert "Model ` recorded (mistral.csv) `," in markdown.render(made)
+
+
 @tabled("files", "shown")
 def test_recorded_answers_are_named_by_their_file(
     files: tuple[str, ...], shown: str

@@ -152,7 +152,7 @@ def verdict_without_call(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricJudge:
-    """A model that grades or rates by a rubric: by a forced call, a letter or JSON."""
+    """A model that grades or rates by a rubric: by a forced call, JSON, or a letter."""
 
     model: core.Model
     rubric: rubrics.Rubric
@@ -181,10 +181,11 @@ class RubricJudge:
         return await self._rate(request, ask)
 
     def _request(self, case: core.Case, answer: str) -> core.Request:
-        must_call = self.rubric.protocol in rubrics.CALLED
+        protocol = self.rubric.protocol
         return core.Request(
             messages=judge_messages(self.rubric, case, answer),
-            tool=tool_of(self.rubric) if must_call else None,
+            tool=tool_of(self.rubric) if protocol in rubrics.WITH_SCHEMA else None,
+            as_json=protocol == "json_schema",
             parameters=PARAMETERS,
             version=self.rubric.version,
             repeat=self.repeat,

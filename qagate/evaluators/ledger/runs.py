@@ -47,6 +47,8 @@ class RunName:
     """Its hash."""
     is_given: bool
     """Whether the user or a CI system named it: then its end is not told by an exit code."""
+    given: str = ""
+    """A hash of the name that they gave alone, which all commands of one CI run share."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -97,11 +99,16 @@ def run_name(command: Sequence[str], environment: Mapping[str, str]) -> RunName:
     """Return the name of a run that asks what ``command`` says."""
     given = environment.get(QA_RUN, "")
     if given:
-        return RunName(key=digest([QA_RUN, given]), is_given=True)
+        key = digest([QA_RUN, given])
+        return RunName(key=key, is_given=True, given=key)
     for variable in CI_RUN_VARIABLES:
         number = environment.get(variable, "")
         if number:
-            return RunName(key=digest([variable, number, *command]), is_given=True)
+            return RunName(
+                key=digest([variable, number, *command]),
+                is_given=True,
+                given=digest([variable, number]),
+            )
     return RunName(key=digest(["", "", *command]), is_given=False)
 
 

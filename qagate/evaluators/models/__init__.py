@@ -9,6 +9,7 @@ from qagate.evaluators import doors
 from qagate.evaluators.core import Limits, Model, Reply, Request
 from qagate.evaluators.models.keys import no_key_sent
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.negotiation import AS_MOST, Negotiable, Negotiated
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class LazyModel:
     """A model that loads its client with the first call."""
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
+        self._negotiated = AS_MOST
         self._spec = spec
         self._key = key
         self._loaded: doors.ConnectedModel | None = None
@@ -57,6 +59,19 @@ class LazyModel:
         return self._spec.identity
 
     @property
+    def negotiated(self) -> Negotiated:
+        """How it is written to, alone and in batches; whoever negotiates sets it."""
+        return self._negotiated
+
+    @negotiated.setter
+    def negotiated(self, negotiated: Negotiated) -> None:
+        self._negotiated = negotiated
+        if isinstance(self._loaded, Negotiable):
+            self._loaded.negotiated = negotiated
+        if self._batched is not None:
+            self._batched.negotiated = negotiated
+
+    @property
     def limits(self) -> Limits:
         """How it may be asked."""
         advice = no_key_sent(self._spec, self._key)
@@ -65,6 +80,8 @@ class LazyModel:
                 "check the function" if self._spec.function else "check the service"
             )
         limits = self._spec.limits
+        if "temperature" in self._negotiated.omit:
+            limits = replace(limits, is_random=True)
         return replace(limits, advice=advice) if advice else limits
 
     async def complete(self, request: Request) -> Reply:
@@ -79,7 +96,9 @@ class LazyModel:
             return make_model(self.spec, self._spec.function, self._spec.deadline)
         from qagate.evaluators.models.api import ApiModel
 
-        return ApiModel(self._spec, self._key)
+        model = ApiModel(self._spec, self._key)
+        model.negotiated = self._negotiated
+        return model
 
     @property
     def has_batches(self) -> bool:
@@ -92,6 +111,7 @@ class LazyModel:
             from qagate.evaluators.models.batched import BatchedModel
 
             self._batched = BatchedModel(self._spec, self._key)
+            self._batched.negotiated = self._negotiated
         return self._batched
 
     async def close(self) -> None:

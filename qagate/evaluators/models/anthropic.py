@@ -29,7 +29,10 @@ DEFAULTS = {"max_tokens": 4096}
 def write(
     name: str, request: Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """Return the body of a request for a message."""
+    """Return the body of a request for a message.
+
+    JSON by a schema is a forced call here too: the API enforces no other schema.
+    """
     system_texts = []
     messages = []
     for message in request.messages:

@@ -19,6 +19,7 @@ from qagate.evaluators.models.endpoint import Endpoint, open_endpoint
 from qagate.evaluators.models.keys import no_key, no_key_sent
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.models.versions import may_be_one_model
+from qagate.evaluators.negotiation import AS_MOST, MAX_TOKENS, without_system
 from qagate.evaluators.text import Key, mask, one_line
 
 TIMEOUT_ADVICE = (
@@ -29,12 +30,18 @@ TIMEOUT_ADVICE = (
 
 
 class ApiModel:
-    """The calls to one model through its provider's adapter. It never shows its key."""
+    """The calls to one model through its provider's adapter. It never shows its key.
+
+    Attributes::
+
+    :negotiated: How the model is written to.
+    """
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
         self._spec = spec
         self._key = key
         self._adapter = spec.adapter
+        self.negotiated = AS_MOST
         # A connection works only in the event loop that opened it.
         self._endpoints = WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint]()
 
@@ -64,7 +71,18 @@ class ApiModel:
 
     def body(self, request: Request) -> Mapping[str, object]:
         """Return the body to send for a request."""
-        parameters = self._spec.merged(request.parameters)
+        negotiated = self.negotiated
+        if not negotiated.takes_system:
+            messages = without_system(request.messages)
+            request = replace(request, messages=messages)
+        wanted = {
+            name: value
+            for name, value in request.parameters.items()
+            if name not in negotiated.omit
+        }
+        parameters = self._spec.merged(wanted)
+        if negotiated.max_tokens_as and MAX_TOKENS in parameters:
+            parameters[negotiated.max_tokens_as] = parameters.pop(MAX_TOKENS)
         return self._adapter.write(self._spec.name, request, parameters)
 
     def read(self, content: JsonObject, headers: Mapping[str, str]) -> Reply:

@@ -96,6 +96,13 @@ CONTEXT = re.compile(
     re.IGNORECASE,
 )
 
+UNSUPPORTED = re.compile(
+    r"requires --jinja|role not supported|does not support tools|support tool use"
+    r"|support the provided|not support function",
+    re.IGNORECASE,
+)
+"""The server lacks what one request asked for, whatever the status: llama.cpp, OpenRouter."""
+
 
 @dataclass(frozen=True, slots=True)
 class WordRule:
@@ -111,6 +118,7 @@ WORD_RULES = (
     WordRule((400, 403, 429), QUOTA, Failure(FatalError, "quota")),
     WordRule((400, 403, 422), FILTERED, Failure(RefusedError, "filtered")),
     WordRule((400, 413, 422), CONTEXT, Failure(RefusedError, "context_length")),
+    WordRule((404, 500, 501), UNSUPPORTED, Failure(RefusedError, "bad_request")),
     # One request has more tokens than a minute allows, so it always will.
     WordRule((429,), TOO_LARGE, Failure(RefusedError, "too_large")),
 )
@@ -138,6 +146,12 @@ def of_exception(error: Exception) -> CallError:
         message = f"this machine can open no more connections: {_description(error)}"
         return TransientError(OWN_LACK, message)
     # From the narrow class to the wide one: some of these are also TimeoutErrors or OSErrors.
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        message = (
+            "its certificate is not trusted; name the file with the certificates of your "
+            f"network in SSL_CERT_FILE ({error.certificate_error})"
+        )
+        return FatalError(ENVIRONMENT, message)
     if isinstance(error, NO_CONNECTION):
         return TransientError("unreachable", f"no connection: {_description(error)}")
     if isinstance(error, TimeoutError):

@@ -15,6 +15,7 @@ from qagate.evaluators.core import (
     Message,
     Reply,
     Request,
+    Tool,
     ToolCall,
     TransientError,
 )
@@ -53,7 +54,12 @@ def write_chat(
     """Return the body of a request for a chat completion."""
     body = {"model": name, "messages": _messages(request.messages), **parameters}
     tool = request.tool
-    if tool is not None:
+    if tool is not None and request.as_json:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": _schema_format(tool),
+        }
+    elif tool is not None:
         function = {
             "name": tool.name,
             "description": tool.description,
@@ -62,6 +68,11 @@ def write_chat(
         body["tools"] = [{"type": "function", "function": function}]
         body["tool_choice"] = {"type": "function", "function": {"name": tool.name}}
     return body
+
+
+def _schema_format(tool: Tool) -> dict[str, object]:
+    """Return what makes a server reply with the arguments of a function as JSON."""
+    return {"name": tool.name, "strict": True, "schema": dict(tool.schema)}
 
 
 def read_chat(content: adapter.JsonObject) -> Reply:
@@ -121,7 +132,9 @@ def write_response(
         sent["reasoning"] = reasoning
     body = {"model": name, "input": _messages(request.messages), **sent}
     tool = request.tool
-    if tool is not None:
+    if tool is not None and request.as_json:
+        body["text"] = {"format": {"type": "json_schema", **_schema_format(tool)}}
+    elif tool is not None:
         function = {
             "type": "function",
             "name": tool.name,

@@ -47,9 +47,11 @@ from qagate.evaluators.ledger.kept import ANY, Kept, only_of
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
+from qagate.evaluators.negotiation import Negotiated, formed
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
+from qagate.evaluators.runtime.negotiations import Negotiations
 from qagate.evaluators.runtime.server import (
     LONGEST_WAIT_SECONDS,
     NEVER,
@@ -149,6 +151,9 @@ class CallSettings:
     """Names a release: everything is asked again under this name, and found again by it."""
     transcripts: bool = True
     """Keep what is sent together with the replies."""
+    negotiated: Mapping[str, Negotiated] = field(default_factory=dict)
+    """How models are written to at first, by SPEC: as a baseline's were. What the ledger knows
+    of a model wins."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     random: Callable[[], float] = random.random
     """Draws numbers from 0 to 1 that spread pauses."""
@@ -571,6 +576,8 @@ class Caller:
 
     :run: The run that asks.
 
+    :negotiations: How each model is written to, as its server wants it.
+
     :route: The way that calls are tried first: batches, or none.
 
     :_find_route: Finds the route; None where nothing is sent. Another run may begin batches on
@@ -597,6 +604,9 @@ class Caller:
         self.run = run
         self.sender = Sender(settings, budget)
         self.price = price
+        self.negotiations = Negotiations(
+            ledger, settings.negotiated, keeps=not settings.replay
+        )
         self.route = CallRoute()
         self._settings = settings
         self._find_route = None if settings.replay else find_route
@@ -649,21 +659,30 @@ class Caller:
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
         is_answer = not meter.is_answered
-        call = self._call(
-            model, request, answers if is_answer else judging, is_answer=is_answer
-        )
-        meter.waiting += 1
-        try:
-            reply, sent = await self._find_or_ask(meter, call)
-        except StoppedError:  # it was not asked
-            raise
-        except CallError:
-            meter.note(call.key, model, request)
-            raise
-        finally:
-            meter.waiting -= 1
-        self._count(meter, call, reply, sent=sent)
-        return reply.reply
+        kept = answers if is_answer else judging
+        while True:
+            negotiated = self.negotiations.of(model)
+            call = self._call(model, request, kept, is_answer=is_answer)
+            meter.waiting += 1
+            try:
+                reply, sent = await self._find_or_ask(meter, call)
+            except StoppedError:  # it was not asked
+                raise
+            except CallError as error:
+                if await self.negotiations.learn_from_refusal(
+                    model, call.request, negotiated, error
+                ):
+                    continue
+                meter.note(call.key, model, call.request)
+                raise
+            finally:
+                meter.waiting -= 1
+            self._count(meter, call, reply, sent=sent)
+            if await self.negotiations.learn_from_reply(
+                model, call.request, negotiated, reply.reply
+            ):
+                continue
+            return reply.reply
 
     def _count(
         self, meter: Meter, call: KeptCall, reply: KeptReply, *, sent: int
@@ -704,6 +723,7 @@ class Caller:
         self, model: Model, request: Request, kept: Kept, *, is_answer: bool
     ) -> KeptCall:
         identity = model.identity if is_answer else judge_identity(model.identity)
+        request = formed(request, self.negotiations.of(model))
         return KeptCall(
             model=model,
             request=request,

@@ -23,6 +23,7 @@ from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.crash import Crash, crash_of
 from qagate.evaluators.ledger import LedgerError
+from qagate.evaluators.negotiation import described
 from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime.caller import Caller, ItemClock, Meter
 from qagate.evaluators.runtime.canaries import Canaries
@@ -42,6 +43,7 @@ from qagate.evaluators.runtime.outcomes import (
 )
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.slice_stops import (
+    SLICE_STOPPED,
     SliceStop,
     SliceStops,
     slice_name_of,
@@ -146,6 +148,9 @@ class Engine:
     def status(self) -> Status:
         """The engine's status; any thread may read it."""
         sender = self._sender
+        negotiated = dict(
+            self._caller.negotiations.by_spec
+        )  # another thread may add one
         held_back_by = ""
         seconds_left = float("inf")
         if self._loop is not None:
@@ -162,7 +167,8 @@ class Engine:
             failure=self.failure,
             crash=self.crash,
             spent=None if sender.budget is None else sender.budget.spent,
-            notes=self._caller.ledger.notes,
+            notes=(*self._caller.ledger.notes, *described(negotiated)),
+            negotiated=negotiated,
             kept=len(self._caller.ledger.own),
             unkept=self._caller.ledger.unkept,
             run=self._caller.run,
@@ -288,7 +294,11 @@ class Engine:
 
     def _note_stop(self, stop: SliceStop) -> None:
         """Say why a slice is stopped, and end all calls if no judge can be read."""
-        self._sender.stops.setdefault(stop.kind, stop.reason)
+        others = list(self._slice_stops.stopped)[1:]
+        if others:
+            self._sender.stops[SLICE_STOPPED] += f"; likewise {others[-1]}"
+        else:
+            self._sender.stops[SLICE_STOPPED] = stop.reason
         if self._slice_stops.ends_run:
             self._caller.halt(StoppedError(stop.kind, stop.reason))
 

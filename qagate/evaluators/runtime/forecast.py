@@ -22,6 +22,7 @@ from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
+from qagate.evaluators.negotiation import Negotiated, formed
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
@@ -51,6 +52,11 @@ def _no_voids(part: JudgedPart) -> float:
     return 0.0
 
 
+def _as_most(model: core.Model) -> Negotiated | None:
+    """Return that nothing is known of how a model is written to."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptReplies:
     """The kept replies that a run would use."""
@@ -60,6 +66,8 @@ class KeptReplies:
     """The run that is foretold."""
     counts_since: Callable[[JudgedPart], float] = _no_voids
     """Returns from when on grades of a judge count, in seconds since 1970."""
+    negotiated: Callable[[core.Model], Negotiated | None] = _as_most
+    """Returns how a model is known to be written to; None if nothing is known."""
 
     def answer(
         self, model: core.Model, request: core.Request, age: AnswerAge
@@ -80,6 +88,9 @@ class KeptReplies:
     ) -> core.Reply | None:
         """Return the kept reply of a judge, unless it is void."""
         identity = judge_identity(model.identity)
+        known = self.negotiated(model)
+        if known is not None:
+            request = formed(request, known)
         kept = self.find(request_key(identity, request))
         part = JudgedPart(
             judge=model.identity, language=language, rubric=request.version

@@ -21,6 +21,7 @@ from pathlib import Path
 from qagate.evaluators.core import Outcome, QAError, Usage
 from qagate.evaluators.crash import Crash
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.negotiation import Negotiated
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 
 BEAT_SECONDS = 0.5
@@ -234,7 +235,9 @@ class Status:
     spent: float | None = None
     """USD; None without a budget."""
     notes: tuple[str, ...] = ()
-    """What the report should say about the ledger."""
+    """What the report should say about the ledger, and how models had to be written to."""
+    negotiated: Mapping[str, Negotiated] = field(default_factory=dict)
+    """How the models that were asked are written to, by SPEC."""
     kept: int = 0
     """Replies that this process paid for, and that are in the ledger."""
     unkept: str = ""

@@ -561,7 +561,8 @@ class ServerState:
         if kind == RATE_LIMIT:
             return not is_call_to_blame
         if kind == TIMEOUT:
-            return self.is_silent and not is_call_to_blame
+            is_shown = len(self._silent_slices) >= SLICES_OF_SILENCE
+            return is_shown and not is_call_to_blame
         return kind in OUTAGES and self._opened_at is not None
 
     def describe(self, now: float) -> str:

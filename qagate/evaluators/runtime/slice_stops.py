@@ -19,6 +19,9 @@ from qagate.evaluators.runtime.server import TIMEOUT
 UNREADABLE = "judge_unreadable"
 """The kind of an outcome whose judge's replies could not be read."""
 
+SLICE_STOPPED = "slice_stopped"
+"""The kind under which an engine says why it asked slices no more."""
+
 IN_A_ROW = 10
 """Failures of one kind and slice, without a success in between, that stop the slice."""
 

@@ -93,6 +93,7 @@ def compare_slices(sides: Sides) -> SliceComparison:
         blocked="; ".join(
             dict.fromkeys(side.changed for side in sides if side.changed)
         ),
+        respelt=sum(_respelt(side) for side in sides),
     )
 
 
@@ -110,6 +111,23 @@ def _further_repeats(side: PairedSlice) -> int:
     """Return how many added records are repeats of items that the earlier run has."""
     known_ids = {pair.new.id for pair in side.pairs}
     return sum(record.id in known_ids for record in side.added)
+
+
+def _respelt(side: PairedSlice) -> int:
+    """Return how many added records ask what an absent one asked, only spelt otherwise.
+
+    They are no pairs: the model was asked another text. But who compares two files of the same
+    questions wants to know why so few of them are pairs.
+    """
+    absent = {
+        _letters(pair.old.question) for pair in side.pairs if pair.state == "absent"
+    }
+    return sum(_letters(record.question) in absent for record in side.added)
+
+
+def _letters(question: str) -> str:
+    """Return a question without case, blanks and signs."""
+    return "".join(sign for sign in question.casefold() if sign.isalnum())
 
 
 def _changes(side: PairedSlice) -> Iterator[Change]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import Verdict
-from qagate.evaluators.statistics.metrics import is_repeated, metrics_of
+from qagate.evaluators.statistics.metrics import DROP, is_repeated, metrics_of
 from qagate.reports.compare.differences import harm_sign
 from qagate.reports.compare.sides import PairedSlice, Sides
 from qagate.reports.compare.states import Pair, Pairing
@@ -26,6 +26,8 @@ from qagate.reports.metrics.summary import repeat_estimate, tabulate
 from qagate.reports.run.record import Record
 
 LOWEST_RATING = 1
+PASSING_SHARES = ("correct", "pass_rate", "accuracy")
+"""The metric of each kind that is the share of answers that pass."""
 
 Changes = Sequence[tuple[Threshold, Sides]]
 """Gates on a change, each with the slices that it is about."""
@@ -34,7 +36,7 @@ Changes = Sequence[tuple[Threshold, Sides]]
 def unnoticed_loss(
     slice_: Slice,
     records: Sequence[Record],
-    bars: Iterable[Threshold],
+    bars: Sequence[Threshold],
     changes: Changes,
 ) -> str:
     """Return what all right answers of a slice could become unnoticed; empty where nothing is.
@@ -42,12 +44,30 @@ def unnoticed_loss(
     It is a verdict, such as ``NOT_ATTEMPTED``. ``bars`` are gates on this run, which has these
     ``records``, and ``changes`` gates on the change since an earlier run.
     """
+    if _can_be_lost(slice_) and _is_on_what_passes(bars, changes):
+        return ""
     for place, name in enumerate(_losses(slice_)):
         lost = [_lost(record, slice_, place) for record in records]
         noticed = any(_notices(bar, slice_, lost) for bar in bars)
         if not noticed and not _any_change_notices(changes, place):
             return name
     return ""
+
+
+def _is_on_what_passes(bars: Iterable[Threshold], changes: Changes) -> bool:
+    """Return whether a gate notices each loss, as it is on the share that passes.
+
+    Nothing is counted anew for it, and most slices have such a gate.
+    """
+    for bar in bars:
+        if bar.measure in PASSING_SHARES and (bar.min or 0.0) > ROUNDING:
+            return True
+    for threshold, sides in changes:
+        if threshold.measure == DROP and not threshold.of:
+            right, _ = _before_and_now("", sides)
+            if right is not None and right > (threshold.max or 0.0) + ROUNDING:
+                return True
+    return False
 
 
 def _any_change_notices(changes: Changes, place: int) -> bool:
@@ -60,6 +80,14 @@ def _any_change_notices(changes: Changes, place: int) -> bool:
 
 
 # Losses
+
+
+def _can_be_lost(slice_: Slice) -> bool:
+    """Return whether there is a verdict that does not pass."""
+    if slice_.kind.rated:
+        return slice_.pass_bar > LOWEST_RATING
+    labels = slice_.kind.fixed or slice_.labels
+    return slice_.kind.words or any(label not in slice_.passing for label in labels)
 
 
 def _losses(slice_: Slice) -> list[str]:

@@ -19,8 +19,9 @@ from qagate.evaluators.ledger.beside import load_beside
 from qagate.evaluators.number_text import part_of_cost
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.caller import BATCH
+from qagate.evaluators.runtime.slice_stops import SLICE_STOPPED
 from qagate.evaluators.text import digest
-from qagate.reports.gates.decide import SessionFacts
+from qagate.reports.gates.decide import INCONCLUSIVE, SessionFacts
 from qagate.reports.metrics.summary import extra_notes
 from qagate.reports.plugin import rejudge
 from qagate.reports.plugin.run import USED_UP, EngineRun
@@ -156,7 +157,7 @@ def _with_history(
         tries=tries,
         unsettled=retired_since,
         needs_baseline=needs_baseline,
-        waived=(*facts.waived, *_waived(run, tries)),
+        waived=(*facts.waived, *_waived(run)),
     )
 
 
@@ -181,29 +182,14 @@ def _needed_baseline(
     return ""
 
 
-def _waived(run: EngineRun, tries: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield what the user accepted or waived, and how often this model was tried before."""
+def _waived(run: EngineRun) -> Iterator[str]:
+    """Yield what the user accepted or waived."""
     options = run.options
     if options.accepted.text:
         yield options.accepted.text
-    if options.monitor:
-        yield "--monitor: no try of a release, and no baseline"
     baseline, _ = run.earlier
     if baseline is not None and baseline.anyway:
         yield f"{baseline.path} was promoted anyway: {baseline.anyway}"
-    most = max(tries.values(), key=len, default=())
-    if most:
-        number = ordinal(len(most) + 1)
-        ends = ", ".join(most)
-        yield f"{number} set of answers of this model to these items: {ends}"
-
-
-def ordinal(number: int) -> str:
-    """Return a number as a place in a row, for instance ``3rd``."""
-    if number % 100 in (11, 12, 13):
-        return f"{number}th"
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{endings.get(number % 10, 'th')}"
 
 
 def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:
@@ -290,11 +276,15 @@ def _judge_models(run: EngineRun) -> tuple[str, ...]:
 def _keep_decision(run: EngineRun, report: Report) -> str:
     """Let later runs on the ledger know how this one ended; return why they will not, or nothing.
 
-    A replay changes no ledger, and a run that decided nothing is not known to others.
+    A replay changes no ledger, and a run that decided nothing is not known to others. A shard
+    decides nothing either, but its answers are part of a set that the merged run decides by:
+    the next set is another try.
     """
     decided = report.decided
-    if decided is None or run.options.replay or decided.gates_off or report.shards:
+    if decided is None or run.options.replay or decided.gates_off:
         return ""
+    if report.shards:
+        decided = replace(decided, code=INCONCLUSIVE)
     try:
         with Ledger(run.options.ledger) as ledger:
             before = ledger.documents(DECISION, [decided.run]).get(decided.run)
@@ -315,9 +305,15 @@ def _facts(
     judge = " ".join(options.judges)
     known_cost = _known_cost(outcomes)
     ended_outside_limits = [
-        line for kind, line in status.stops.items() if kind not in USED_UP
+        line
+        for kind, line in status.stops.items()
+        if kind not in (*USED_UP, SLICE_STOPPED)
     ]
-    left_clauses = [status.stops.get(BATCH, ""), status.unkept]
+    left_clauses = [
+        status.stops.get(SLICE_STOPPED, ""),
+        status.stops.get(BATCH, ""),
+        status.unkept,
+    ]
     session = replace(
         ended,
         gates_off=options.gates_off,
@@ -351,6 +347,8 @@ def _facts(
         canary_usage=status.canary_usage,
         run_id=run.identity.id,
         started=run.identity.started,
+        named=run.process.name.given,
+        fresh=options.fresh,
         monitor=options.monitor,
         accepted=options.accepted,
     )
@@ -363,6 +361,13 @@ def _origin(run: EngineRun) -> dict[str, object]:
         "judge": " ".join(run.options.judges),
         "sent": clean.masked(ordered(run.sent)),
     }
+    negotiated = {
+        spec: dict(known.as_data)
+        for spec, known in run.host.status.negotiated.items()
+        if known.differences
+    }
+    if negotiated:
+        origin["negotiated"] = negotiated
     labels = {
         key: adjudication.label for key, adjudication in run.adjudications.items()
     }

@@ -199,6 +199,12 @@ OPTIONS = (
         is_repeatable=True,
     ),
     Option(
+        name="recorded",
+        metavar="DATASET:LANG=FILE",
+        help="recorded answers in a file of their own, joined by id or question; repeatable",
+        is_repeatable=True,
+    ),
+    Option(
         name="prompt",
         metavar="DATASET:LANG=FILE",
         help="another answer prompt; repeatable",

@@ -183,6 +183,11 @@ def _refuse_conflicts(given: Mapping[str, Any]) -> None:
                 raise UsageError(f"--{name}: {why}")
     if "monitor" in given and given.get("baseline") in (None, NO_BASELINE):
         raise UsageError("--monitor: compares with a baseline; give --baseline=PATH")
+    if "recorded" in given and given.get("model", RECORDED) != RECORDED:
+        raise UsageError(
+            "--recorded: the answers are those of the file, and --model would be asked for "
+            "others; leave one out"
+        )
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
             "--batch-wait: does nothing without --batch; add it, or leave this out"
@@ -203,6 +208,7 @@ def _selection(given: Mapping[str, Any], here: Path) -> Selection:
     return Selection(
         items=read_slice_files("items", given.get("items", ()), here),
         prompts=read_slice_files("prompt", given.get("prompt", ()), here),
+        recorded=read_slice_files("recorded", given.get("recorded", ()), here),
         languages=_names_in(given.get("languages", "")),
         shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=read_whole("seed", given.get("seed", "0"), low=0),

@@ -8,6 +8,7 @@ process, ``start`` says which of them have a test, and ``host`` is the engine fr
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from qagate.evaluators.ledger.runs import (
     last_run,
 )
 from qagate.evaluators.models import load
+from qagate.evaluators.negotiation import Negotiated, negotiated_of
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import BUDGET
@@ -109,13 +111,16 @@ class EngineRun:
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
-        self._process = run_process(options, plan)
+        self.process = run_process(options, plan)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
             self.connected.models,
             self.connected.specs,
-            _call_settings(options, self._process),
+            replace(
+                _call_settings(options, self.process),
+                negotiated=_negotiated_of(self.earlier[0]),
+            ),
             find_route=partial(_find_batches, options),
         )
         self.judge_replies = self._session.settings.beside
@@ -219,7 +224,7 @@ class EngineRun:
         if code not in DECIDED or run == NO_RUN or self.options.replay:
             return
         with suppress(QAError), Ledger(self.options.ledger) as ledger:
-            end_run(ledger, self._process, run, time.time(), code)
+            end_run(ledger, self.process, run, time.time(), code)
 
     @property
     def is_judge_measured(self) -> bool:
@@ -346,6 +351,16 @@ def _call_settings(options: RunOptions, process: RunProcess) -> CallSettings:
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
     )
+
+
+def _negotiated_of(baseline: "Baseline | None") -> Mapping[str, Negotiated]:
+    """Return how the baseline's models were written to, by SPEC, so that its grades serve."""
+    if baseline is None:
+        return {}
+    from qagate.reports.run.json_data import inner  # noqa: PLC0415  # with a baseline only
+
+    known = inner(baseline.report.provenance, "negotiated")
+    return {spec: negotiated_of(data) for spec, data in known.items()}
 
 
 def _judge_replies(options: RunOptions) -> tuple[Path, ...]:

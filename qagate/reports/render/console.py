@@ -178,6 +178,11 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
         ]
         lone += [("ungraded", one.ungraded), (_FEWER, one.repeats)]
         moved += [f"{count:,} {what}" for what, count in lone if count]
+        if one.respelt:
+            moved.append(
+                f"{one.respelt:,} of the new ask what a removed one does but for blanks, "
+                "case or signs: spell them alike, or give both an id"
+            )
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
 

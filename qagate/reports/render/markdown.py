@@ -97,7 +97,8 @@ def _fitting(text: str, room: int = 700) -> Markup:
 
 def _headline(part: SliceSummary) -> str:
     return ", ".join(
-        f"{name} {found.text()}" for name, found in words.headline(part).items()
+        f"{name} {found.text()}"
+        for name, found in (words.headline(part) | words.extras(part)).items()
     )
 
 

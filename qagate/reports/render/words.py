@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from qagate.evaluators.core import NOT_ATTEMPTED, UNANSWERED
+from qagate.evaluators.metric_specs import (
+    CHECK_PREFIX,
+    DEEPEVAL_METRICS,
+    GEVAL_PREFIX,
+)
 from qagate.evaluators.output import plural
 from qagate.evaluators.runtime.budget import part_of_cost
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
@@ -87,6 +92,15 @@ def headline(part: SliceSummary) -> dict[str, Estimate]:
     """Return the measures that sum a slice up, its kind's main one first."""
     return {
         one: part.measures[one] for one in headlines(part.kind) if one in part.measures
+    }
+
+
+def extras(part: SliceSummary) -> dict[str, Estimate]:
+    """Return what checks by code, such as BLEU and ROUGE-L, and deepeval's metrics measured."""
+    return {
+        name: estimate
+        for name, estimate in part.measures.items()
+        if name in DEEPEVAL_METRICS or name.startswith((CHECK_PREFIX, GEVAL_PREFIX))
     }
 
 

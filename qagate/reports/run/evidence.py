@@ -84,6 +84,8 @@ class SliceComparison:
     """The drop that this many pairs would exclude with 80 % power if nothing changed."""
     blocked: str = ""
     """Why the difference may be the judge's own; empty where it is not."""
+    respelt: int = 0
+    """Of ``added``, items that ask what a removed one asked but for blanks, case and signs."""
 
     @property
     def name(self) -> str:

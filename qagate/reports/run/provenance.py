@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from qagate.cases.dataset import Plan, Selection, Slice
 from qagate.evaluators.core import RECORDED, Outcome
 from qagate.evaluators.metric_specs import version_of
+from qagate.evaluators.reading import file_hash
 from qagate.reports.run.json_data import inner
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
@@ -51,9 +52,14 @@ def _slice_provenance(slice_: Slice, data_sha256: str) -> dict[str, object]:
     checks = []
     for check in slice_.checks:
         checks.append({**asdict(check), "version": version_of(check)})
+    recorded: dict[str, object] = {}
+    if slice_.recorded is not None:
+        recorded["recorded_file"] = slice_.recorded.name
+        recorded["recorded_sha256"] = file_hash(slice_.recorded)
     return {
         "file": slice_.path.name,
         "data_sha256": data_sha256,
+        **recorded,
         "prompt": slice_.prompt.version if slice_.prompt else "",
         "rubric": slice_.rubric.version if slice_.rubric else "",
         "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
@@ -74,7 +80,10 @@ def named_model(model: str, provenance: Mapping[str, object]) -> str:
     if model != RECORDED:
         return model
     slices = inner(provenance, "slices")
-    files = {str(inner(slices, name).get("file", "")) for name in slices}
+    files = set()
+    for name in slices:
+        slice_ = inner(slices, name)
+        files.add(str(slice_.get("recorded_file") or slice_.get("file", "")))
     if len(files) != 1 or "" in files:
         return model
     return f"{model} ({files.pop()})"

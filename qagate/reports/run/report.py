@@ -230,6 +230,10 @@ class Decided:
     gates_off: bool = False
     chain: tuple[EarlierBaseline, ...] = ()
     """The baselines before it, the last one first."""
+    named: str = ""
+    """A hash of the name that the user or a CI system gave the run; empty where nobody did."""
+    fresh: str = ""
+    """The NAME of ``--fresh``, with which it asked everything anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

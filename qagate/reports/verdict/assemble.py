@@ -228,6 +228,10 @@ class Facts:
     """What names the run in the ledger."""
     started: float = 0.0
     """When it began, in seconds since 1970."""
+    named: str = ""
+    """A hash of the name that the user or a CI system gave the run."""
+    fresh: str = ""
+    """The NAME of ``--fresh``."""
     monitor: bool = False
     accepted: Accepted = field(default_factory=Accepted)
     tries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -346,6 +350,8 @@ def _decided_as(
         monitor=facts.monitor,
         gates_off=facts.session.gates_off,
         chain=chain_of(baseline),
+        named=facts.named,
+        fresh=facts.fresh,
     )
 
 
@@ -623,6 +629,7 @@ def _session(
         if one.threshold.paired and not one.threshold.of_usage
     }
     needs_pairs = _needing_pairs(run, compared)
+    failed = {gate.slice for gate in gates if gate.state == "FAIL"}
     return replace(
         facts.session,
         selected=sum(one.planned for one in every),
@@ -636,13 +643,12 @@ def _session(
             for one in needs_pairs
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
-        blind=tuple(_blind(run, gates, compared)),
+        blind=tuple(_blind(run, gates, compared)) if _all_pass(gates) else (),
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
-        lost=tuple(
-            lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})
-        ),
+        lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
             *facts.waived,
+            *_history(facts),
             *_waived(run),
             *_cautions(run, compared),
         ),
@@ -650,10 +656,33 @@ def _session(
     )
 
 
+def _history(facts: Facts) -> Iterator[str]:
+    """Yield whether the run is no try of a release, and how often this model was tried before."""
+    if facts.monitor:
+        yield "--monitor: no try of a release, and no baseline"
+    earlier_ends = max(facts.tries.values(), key=len, default=())
+    if earlier_ends:
+        number = _ordinal(len(earlier_ends) + 1)
+        ends = ", ".join(earlier_ends)
+        yield f"{number} set of answers of this model to these items: {ends}"
+
+
+def _ordinal(number: int) -> str:
+    """Return a number as a place in a row, for instance ``3rd``."""
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{endings.get(number % 10, 'th')}"
+
+
 def _waived(run: CountedRun) -> list[str]:
     """Return what was waived by the user; the line names a placeholder judge in any case."""
     lines = waived_lines(run.judges)
     return [line for line in lines if not line.endswith(PLACEHOLDER)]
+
+
+def _all_pass(gates: Sequence[GateResult]) -> bool:
+    return all(gate.state == "PASS" for gate in gates)
 
 
 def _needing_pairs(run: CountedRun, compared: Sequence[Compared]) -> list[Slice]:

@@ -71,6 +71,8 @@ def _facts_of(report: Report) -> Facts:
         complete=report.complete,
         run_id=report.decided.run if report.decided else "",
         started=report.decided.at if report.decided else 0.0,
+        named=report.decided.named if report.decided else "",
+        fresh=report.decided.fresh if report.decided else "",
         monitor=report.decided.monitor if report.decided else False,
         tries=report.tries,
         unsettled=report.unsettled,

@@ -227,6 +227,52 @@ def test_runs_of_two_are_refused(
     assert "\n" not in str(caught.value)
 
 
+def parts_of(**second: Any) -> list[Report]:
+    """Return two halves of one slice; what their runs were may differ."""
+    records, whole = answered("ccic"), {"facts:en": 4}
+    first = run_of(records[:2], whole=whole, run_id="r1", started=1_000.0)
+    origin: dict[str, Any] = {"run_id": "r2", "started": 1_000.0, **second}
+    return [first, run_of(records[2:], whole=whole, **origin)]
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"named": "rel2"}, "the runs have different names"),
+        ({"fresh": "f2"}, "the runs differ in NAME of --fresh: '' and 'f2'"),
+        ({"started": 1_000.0 + 13 * 3600}, "the runs began 13 hours apart"),
+    ],
+)
+def test_parts_of_different_runs_are_refused(
+    second: dict[str, object], words: str
+) -> None:
+    """They may hold the answers of two models under one name, or two sets of one model's."""
+    with pytest.raises(UsageError, match=words):
+        merged(parts_of(**second), None)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"started": 1_000.0 + 11 * 3600},
+        {"run_id": "r1", "started": 1_000.0 + 13 * 3600},
+    ],
+)
+def test_parts_with_ledgers_of_their_own_are_one_run(second: dict[str, object]) -> None:
+    """Those that began about the same time are; so are those of one run id."""
+    assert merged(parts_of(**second), None).decision.code == 0
+
+
+def test_a_common_name_holds_parts_together_for_any_time() -> None:
+    """A CI system's number stays for another attempt."""
+    first, second = parts_of(named="ci-7", started=1_000.0 + 13 * 3600)
+    assert first.decided is not None
+    first = replace(first, decided=replace(first.decided, named="ci-7"))
+    report = merged([first, second], None)
+    assert report.decided is not None
+    assert (report.decision.code, report.decided.named) == (0, "ci-7")
+
+
 def test_what_may_differ_is_kept_side_by_side() -> None:
     """Versions returned are united; Python versions are listed."""
     first = {"python": "3.11", "models_returned": ["new-1"], "slices": {}}

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record
@@ -25,6 +26,7 @@ def merged(
     holds, and how the part ended is said by the last.
     """
     reports = sorted(reports, key=_start)
+    _check_one_run(reports)
     _same("model", [report.model for report in reports])
     _same("judge", [report.judge for report in reports])
     groups: dict[str, list[Dataset]] = defaultdict(list)
@@ -79,6 +81,31 @@ def _note_on_second_answers(keys: Sequence[str]) -> str:
     return f"{WARNING}the runs hold different answers to {named}: the first ones count"
 
 
+def _check_one_run(reports: Iterable[Report]) -> None:
+    """Raise UsageError for parts that different runs asked.
+
+    Answers of two runs are two sets of answers, and may be those of two models under one name.
+    Parts with ledgers of their own know of no common run: they belong together by the name that
+    the user or a CI system gave them, or else by the time at which they began.
+    """
+    parts = [report.decided for report in reports if report.decided is not None]
+    if len({part.run for part in parts}) <= 1:
+        return
+    _same("NAME of --fresh", [part.fresh for part in parts])
+    if len({part.named for part in parts}) > 1:
+        raise UsageError(
+            "the runs have different names (QA_RUN, or the number of the CI run); parts of one run "
+            "have one: ask the older ones anew under the name of the newest"
+        )
+    began = [part.at for part in parts]
+    if not parts[0].named and max(began) - min(began) > LONGEST_RUN_SECONDS:
+        hours = (max(began) - min(began)) / 3600
+        raise UsageError(
+            f"the runs began {hours:.0f} hours apart and have no common name; ask the older ones "
+            "anew, or give all parts of a run one QA_RUN"
+        )
+
+
 def _shards_together(shards: Sequence[Shards | None]) -> Shards | None:
     """Return all shards as one; None of runs that are none. Raises UsageError for a mixture."""
     counts = [shard.of if shard else "no shard" for shard in shards]
@@ -120,6 +147,8 @@ def _facts(reports: Sequence[Report], last_attempts: Sequence[Report]) -> Facts:
         complete=all(report.complete for report in last_attempts),
         run_id=_first_decided(reports).run,
         started=_first_decided(reports).at,
+        named=_first_decided(reports).named,
+        fresh=_first_decided(reports).fresh,
         monitor=_first_decided(reports).monitor,
         tries=_tries(reports),
         unsettled=_unsettled(reports),

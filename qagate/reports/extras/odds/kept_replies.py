@@ -6,14 +6,17 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from qagate.evaluators.core import Model
 from qagate.evaluators.kept_requests import fresh_key
 from qagate.evaluators.ledger import KeptReply, Ledger
 from qagate.evaluators.ledger.beside import RowsBeside, load_beside
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.sqlite import exists
 from qagate.evaluators.ledger.voids import JudgedPart, voided_since
+from qagate.evaluators.negotiation import Negotiated
 from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.forecast import FindReply, KeptReplies
+from qagate.evaluators.runtime.negotiations import read_negotiated
 
 T = TypeVar("T")
 
@@ -48,6 +51,12 @@ class KeptElsewhere:
 
     def _kept(self, ledger: Ledger, find: FindReply) -> KeptReplies:
         since: dict[tuple[str, str, str], float] = {}
+        negotiated: dict[str, Negotiated | None] = {}
+
+        def negotiated_with(model: Model) -> Negotiated | None:
+            if model.spec not in negotiated:
+                negotiated[model.spec] = read_negotiated(ledger, model)
+            return negotiated[model.spec]
 
         def counts_since(part: JudgedPart) -> float:
             place = (part.judge_key, part.language, part.rubric)
@@ -56,7 +65,10 @@ class KeptElsewhere:
             return since[place]
 
         return KeptReplies(
-            find=self._with_fresh_keys(find), run=self._run, counts_since=counts_since
+            find=self._with_fresh_keys(find),
+            run=self._run,
+            counts_since=counts_since,
+            negotiated=negotiated_with,
         )
 
     def _with_fresh_keys(self, find: FindReply) -> FindReply:

@@ -1,0 +1,256 @@
+"""What a server takes of what we send, as its own refusals and replies show.
+
+Servers of one protocol differ: one refuses ``temperature: 0``, one wants the limit of tokens
+by another name, one knows no system message, one no function calls. A run begins with what
+most take. Where a server refuses a part by name, that part is left out or written in another
+way, once, and what was learned is kept for later runs.
+
+How a verdict is asked for has three forms: a forced function *call*, JSON by a *schema* that
+the server enforces, and JSON as *text*, which it is only asked for. A call comes first, or
+the schema where a request wants JSON. A form is given up where it is refused, or where its
+first reply shows that the server ignored it. The form changes the request, and so its ledger
+key. The rest changes only how the same request is written: it never changes a key.
+
+Nothing here sends or keeps anything; ``runtime/negotiations.py`` does.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Protocol, get_args, runtime_checkable
+
+from qagate.evaluators.core import Message, Reply, Request, Tool
+from qagate.evaluators.finishes import CUT
+from qagate.evaluators.reading import parse_json
+
+Form = Literal["call", "schema", "text"]
+"""How the arguments of a function are asked for."""
+
+MAX_TOKENS = "max_tokens"
+OTHER_MAX_TOKENS = "max_completion_tokens"
+"""What OpenAI calls the limit for its reasoning models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negotiated:
+    """How one model is written to, where that differs from what most servers take."""
+
+    omit: tuple[str, ...] = ()
+    """Parameters of ours that it refuses."""
+    max_tokens_as: str = ""
+    """Its name for ``max_tokens``; empty for that name."""
+    takes_system: bool = True
+    """Whether it takes a system message; otherwise that stands before the user's."""
+    takes_calls: bool = True
+    """Whether it can be made to call a function."""
+    takes_schema: bool = True
+    """Whether it can be made to write JSON by a schema."""
+    proven: tuple[Form, ...] = ()
+    """The forms in which a reply has come: then a single other one changes nothing."""
+
+    @property
+    def forms(self) -> tuple[bool, bool]:
+        """Which forms the server takes: calls, and JSON by a schema."""
+        return self.takes_calls, self.takes_schema
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """What differs, each in a few words; empty for what most servers take."""
+        differences = [f"without {name}" for name in self.omit]
+        if self.max_tokens_as:
+            differences.append(f"with {MAX_TOKENS} as {self.max_tokens_as}")
+        if not self.takes_system:
+            differences.append("with the system message before the user's")
+        if not self.takes_calls and self.takes_schema:
+            differences.append("with JSON by a schema in place of a function call")
+        elif not self.takes_calls:
+            differences.append("with JSON as text in place of a function call")
+        elif not self.takes_schema:
+            differences.append("with a function call in place of JSON by a schema")
+        return tuple(differences)
+
+    @property
+    def as_data(self) -> Mapping[str, object]:
+        """What JSON can hold of it."""
+        return {
+            **asdict(self),
+            "omit": list(self.omit),
+            "proven": list(self.proven),
+        }
+
+    @property
+    def document(self) -> str:
+        """The JSON that is kept of it."""
+        return json.dumps(self.as_data, sort_keys=True)
+
+
+def negotiated_of(data: object) -> Negotiated:
+    """Return what ``Negotiated.as_data`` holds; a field of another shape is as most have it."""
+    if not isinstance(data, Mapping):
+        return AS_MOST
+    omit = data.get("omit")
+    proven = data.get("proven")
+    return Negotiated(
+        omit=tuple(map(str, omit)) if isinstance(omit, list) else (),
+        max_tokens_as=str(data.get("max_tokens_as") or ""),
+        takes_system=data.get("takes_system") is not False,
+        takes_calls=data.get("takes_calls") is not False,
+        takes_schema=data.get("takes_schema") is not False,
+        proven=_forms_in(proven) if isinstance(proven, list) else (),
+    )
+
+
+def read_document(text: str) -> Negotiated:
+    """Return what ``Negotiated.document`` holds."""
+    try:
+        return negotiated_of(parse_json(text))
+    except ValueError:
+        return AS_MOST
+
+
+def _forms_in(names: Sequence[object]) -> tuple[Form, ...]:
+    return tuple(form for form in get_args(Form) if form in names)
+
+
+AS_MOST = Negotiated()
+"""What most servers take."""
+
+
+@runtime_checkable
+class Negotiable(Protocol):
+    """A model that can be written to in another way than most."""
+
+    negotiated: Negotiated
+
+
+IN_PLACE_OF_A_CALL = (
+    "\n\nNo function can be called here. In place of calling {name}, reply with its "
+    "arguments as one JSON object, and with nothing else."
+)
+"""Added to a message that asks for a function call."""
+BY_THIS_SCHEMA = " The object meets this JSON Schema:\n{schema}"
+"""Added where the server does not know the schema."""
+
+
+def formed(request: Request, negotiated: Negotiated) -> Request:
+    """Return the request in the form that its server takes; one without a function has none."""
+    tool = request.tool
+    if tool is None:
+        return request
+    form = _form_of(request, negotiated)
+    if form == "call":
+        return replace(request, as_json=False)
+    if request.as_json and form == "schema":
+        return request
+    addition = IN_PLACE_OF_A_CALL.format(name=tool.name)
+    if form == "schema":
+        return replace(
+            request, messages=_with_addition(request.messages, addition), as_json=True
+        )
+    addition += BY_THIS_SCHEMA.format(schema=_schema_text(tool))
+    messages = _with_addition(request.messages, addition)
+    return replace(request, messages=messages, tool=None, as_json=False)
+
+
+def _form_of(request: Request, negotiated: Negotiated) -> Form:
+    """Return the form of a request: the one that it wants itself, if its server takes it."""
+    if request.as_json and negotiated.takes_schema:
+        return "schema"
+    if negotiated.takes_calls:
+        return "call"
+    return "schema" if negotiated.takes_schema else "text"
+
+
+def _schema_text(tool: Tool) -> str:
+    return json.dumps(tool.schema, ensure_ascii=False)
+
+
+def _with_addition(messages: Sequence[Message], addition: str) -> tuple[Message, ...]:
+    *others, last = messages
+    return *others, replace(last, content=f"{last.content}{addition}")
+
+
+def without_system(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the messages with those of the system in front of the user's, in one."""
+    system = [message.content for message in messages if message.role == "system"]
+    user = [message.content for message in messages if message.role != "system"]
+    return (Message(role="user", content="\n\n".join([*system, *user])),)
+
+
+_REFUSAL = re.compile(
+    r"unsupported|not (?:\w+ )?support|not (?:\w+ )?allowed|not (?:\w+ )?permitted|unknown"
+    r"|unrecogni[sz]ed|unexpected|deprecated|invalid|unavailable|requires|only the default"
+    r"|no endpoints|not implemented|cannot be used",
+    re.IGNORECASE,
+)
+_SYSTEM = re.compile(r"system|developer", re.IGNORECASE)
+_TOOLS = re.compile(r"\btools?\b|tool[_ ]choice|function", re.IGNORECASE)
+_SCHEMA = re.compile(
+    r"response[_ ]format|json[_ ]schema|text\.format|structured output|grammar",
+    re.IGNORECASE,
+)
+
+
+def after_refusal(
+    negotiated: Negotiated, request: Request, message: str
+) -> Negotiated | None:
+    """Return what to do after a request was refused with this message; None if nothing helps.
+
+    ``request`` is what was sent, in its form. Each step gives something up that was sent, so
+    there are few of them.
+    """
+    if not _REFUSAL.search(message):
+        return None
+    for name in request.parameters:
+        if name in negotiated.omit or not re.search(rf"\b{name}\b", message):
+            continue
+        if name != MAX_TOKENS:
+            return replace(negotiated, omit=(*negotiated.omit, name))
+        if not negotiated.max_tokens_as:
+            return replace(negotiated, max_tokens_as=OTHER_MAX_TOKENS)
+    roles = {message.role for message in request.messages}
+    if "system" in roles and negotiated.takes_system and _SYSTEM.search(message):
+        return replace(negotiated, takes_system=False)
+    if request.as_json and _SCHEMA.search(message):
+        return replace(negotiated, takes_schema=False)
+    if request.tool is not None and not request.as_json and _TOOLS.search(message):
+        return replace(negotiated, takes_calls=False)
+    return None
+
+
+def after_reply(negotiated: Negotiated, request: Request, reply: Reply) -> Negotiated:
+    """Return what a reply shows of its form: that it is taken, or ignored.
+
+    A reply that was cut shows nothing.
+    """
+    if request.tool is None:
+        return negotiated
+    form: Form = "schema" if request.as_json else "call"
+    if form in negotiated.proven:
+        return negotiated
+    if reply.calls or (request.as_json and _is_json_object(reply.text)):
+        return replace(negotiated, proven=(*negotiated.proven, form))
+    if reply.finish in CUT:
+        return negotiated
+    if request.as_json:
+        return replace(negotiated, takes_schema=False)
+    return replace(negotiated, takes_calls=False)
+
+
+def _is_json_object(text: str) -> bool:
+    try:
+        return isinstance(parse_json(text), dict)
+    except ValueError:
+        return False
+
+
+def described(negotiated: Mapping[str, Negotiated]) -> tuple[str, ...]:
+    """Return a line for each model, by SPEC, that is written to in another way than most."""
+    lines = []
+    for spec, settings in negotiated.items():
+        if settings.differences:
+            lines.append(
+                f"{spec}: sent {', '.join(settings.differences)}, as its server wants it"
+            )
+    return tuple(lines)

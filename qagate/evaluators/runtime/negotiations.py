@@ -1,0 +1,130 @@
+"""What a run learns of its models' servers, and keeps in the ledger for later runs.
+
+A ``Negotiations`` knows how each model is written to. The caller asks it before each call,
+and tells it of refusals and replies. Whatever is learned changes the model at once and is
+kept under the model's identity. So a run sends, and keys, what the run before it has found
+out; where nothing is refused, nothing is sent twice.
+"""
+
+from collections.abc import Mapping
+
+from qagate.evaluators.core import CallError, Model, RefusedError, Reply, Request
+from qagate.evaluators.kept_requests import judge_identity
+from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.negotiation import (
+    AS_MOST,
+    Negotiable,
+    Negotiated,
+    after_refusal,
+    after_reply,
+    read_document,
+)
+from qagate.evaluators.text import digest
+
+NEGOTIATED = "negotiated"
+"""The kind of a document that says how a model is written to."""
+
+REFUSED = "bad_request"
+"""The kind of a refusal that may be due to what was sent, and not to what was asked."""
+
+
+def negotiated_key(model: Model) -> str:
+    """Return the key of the document about a model."""
+    return digest(dict(judge_identity(model.identity)))
+
+
+def read_negotiated(ledger: Ledger, model: Model) -> Negotiated | None:
+    """Return how a ledger says that a model is written to; None if it says nothing."""
+    key = negotiated_key(model)
+    text = ledger.documents(NEGOTIATED, [key]).get(key)
+    return None if text is None else read_document(text)
+
+
+class Negotiations:
+    """How the models of a run are written to.
+
+    Attributes::
+
+    :by_spec: What is known of each model that was asked, by SPEC.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        begin_with: Mapping[str, Negotiated],
+        *,
+        keeps: bool = True,
+    ) -> None:
+        """``begin_with`` is used where the ledger knows nothing of a model, by SPEC.
+
+        A replay ``keeps`` nothing of what it learns.
+        """
+        self.by_spec: dict[str, Negotiated] = {}
+        self._ledger = ledger
+        self._begin_with = begin_with
+        self._keeps = keeps
+
+    def of(self, model: Model) -> Negotiated:
+        """Return how a model is written to; the first time the ledger is asked."""
+        known = self.by_spec.get(model.spec)
+        if known is not None:
+            return known
+        if not isinstance(model, Negotiable) or model.limits.takes_case:
+            return AS_MOST
+        try:
+            known = read_negotiated(self._ledger, model)
+        except LedgerError:  # the call itself will say so
+            known = None
+        if known is None:
+            known = self._begin_with.get(model.spec, AS_MOST)
+        self._use(model, known)
+        return known
+
+    async def learn_from_refusal(
+        self, model: Model, request: Request, then: Negotiated, error: CallError
+    ) -> bool:
+        """Return whether a refused call should be made again, written in another way.
+
+        ``request`` is what was sent, and ``then`` how the model was written to.
+        """
+        is_refusal = isinstance(error, RefusedError) and error.kind == REFUSED
+        if not is_refusal or not isinstance(model, Negotiable):
+            return False
+        now = self.of(model)
+        if now != then:  # another call has learned meanwhile
+            return True
+        learned = after_refusal(now, request, str(error))
+        if learned is None:
+            return False
+        await self._keep(model, learned)
+        return True
+
+    async def learn_from_reply(
+        self, model: Model, request: Request, then: Negotiated, reply: Reply
+    ) -> bool:
+        """Return whether a call should be made in another form: its server ignored this one."""
+        if request.tool is None or not isinstance(model, Negotiable):
+            return False
+        now = self.of(model)
+        if now.forms != then.forms:  # another call has learned meanwhile
+            return not reply.calls
+        learned = after_reply(now, request, reply)
+        if learned == now:
+            return False
+        await self._keep(model, learned)
+        return learned.forms != now.forms
+
+    def forget(self, model: Model) -> None:
+        """Find out anew how a model is to be written to."""
+        self._use(model, AS_MOST)
+
+    async def _keep(self, model: Model, learned: Negotiated) -> None:
+        self._use(model, learned)
+        if not self._keeps:
+            return
+        await self._ledger.keep(NEGOTIATED, negotiated_key(model), learned.document)
+
+    def _use(self, model: Model, known: Negotiated) -> None:
+        self.by_spec[model.spec] = known
+        if isinstance(model, Negotiable):
+            model.negotiated = known

@@ -1,0 +1,1 @@
+"""``qagate probe SPEC``: what a model's server takes, and its entry for a models file."""

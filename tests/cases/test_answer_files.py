@@ -1,0 +1,77 @@
+"""Recorded answers in a file of their own."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qagate.cases.loading import load_cases
+from qagate.evaluators.core import Case, UsageError
+from tests.support.declaring import made
+
+ITEMS = "id,Question,Answers,Predicted answers\nq1,Which city?,Sofia,old\nq2,Who?,Vazov,old\n"
+
+
+def joined(
+    folder: Path, answers: str, items: str = ITEMS, kind: str = "graded"
+) -> list[Case]:
+    """Return the cases of items with these answers beside them."""
+    (folder / "items.csv").write_text(items, encoding="utf-8")
+    (folder / "answers.csv").write_text(answers, encoding="utf-8")
+    slice_ = replace(made(folder / "items.csv", kind), recorded=folder / "answers.csv")
+    return load_cases(slice_)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        "Question,Model Answer\nWho?,Vazov.\n Which  city? ,Sofia.\n",
+        "id,output\nq2,Vazov.\nq1,Sofia.\n",
+        "qid,question,Predicted answers\nq2,other text,Vazov.\nq1,,Sofia.\n",
+    ],
+)
+def test_answers_are_joined_by_id_or_question(tmp_path: Path, answers: str) -> None:
+    assert [case.recorded for case in joined(tmp_path, answers)] == ["Sofia.", "Vazov."]
+
+
+def test_an_item_that_the_file_does_not_answer_has_no_answer(tmp_path: Path) -> None:
+    """Not even the one that stands with the item: it is another model's."""
+    cases = joined(tmp_path, "question,response\nWho?,\n")
+    assert [case.recorded for case in cases] == [None, ""]
+
+
+def test_options_are_no_part_of_the_question_that_joins(tmp_path: Path) -> None:
+    items = "question,options,answer\nWhich city?,Sofia | Ruse,A\n"
+    [case] = joined(tmp_path, "question,model_answer\nWhich city?,A\n", items, "choice")
+    assert case.recorded == "A"
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (
+            "question,model_answer\nAnother?,x\n",
+            "none of its 1 answers has the question of",
+        ),
+        ("id,output\nq9,x\n", "none of its 1 answers has the id of"),
+        ("question,text\nWho?,x\n", "no column of answer"),
+        ("number,output\n1,x\n", "no column of id or question"),
+        ("question,output\nWho?,x\nWho? ,y\n", "'Who?' has another answer before"),
+    ],
+)
+def test_a_file_that_cannot_be_joined_is_refused(
+    tmp_path: Path, answers: str, said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        joined(tmp_path, answers)
+    assert said in str(caught.value)
+    assert "answers.csv" in str(caught.value)
+
+
+def test_an_answer_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text(ITEMS, encoding="utf-8")
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"id": "q1", "output": null}', encoding="utf-8")
+    slice_ = replace(made(tmp_path / "items.csv"), recorded=path)
+    with pytest.raises(UsageError, match="text is needed, not null"):
+        load_cases(slice_)
