@@ -20,6 +20,7 @@ from qagate.evaluators.command_line import (
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.crash import CRASHED, crash_of, report
 from qagate.evaluators.output import UnwrittenError, say
+from qagate.evaluators.text import mask
 from qagate.reports.doors import COMMANDS, load_command
 
 NOTE = """\
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = _parser().parse_args(words[:1]).command
         return load_command(name)(words[1:])
     except QAError as error:
-        say(sys.stderr, str(error).replace("\n", "\\n"))
+        say(sys.stderr, mask(str(error).replace("\n", "\\n")))
         return _code_of(error)
     except OSError as error:
         _report_unwritten(error)

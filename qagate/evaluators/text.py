@@ -5,14 +5,18 @@ a key. The functions here take such things out or make them visible, each for on
 ``mask`` knows the shapes of keys; a Key knows its own value and shows it nowhere.
 """
 
+import base64
 import hashlib
 import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
+
+from qagate.evaluators.key_shapes import KEYS, PATTERNS
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -50,67 +54,13 @@ SHORTEST = 6
 LINE = 300
 """The most characters of a message that stands in one line."""
 
-_CHARS = r"[A-Za-z0-9._~+/=-]"
-# A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
-_RANDOM = (
-    rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
-)
-# Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
-_BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
-_QUERY = (
-    "key",
-    "token",
-    "secret",
-    "password",
-    "sig",
-)  # ends of the names of a URL's parameters
-_TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
-# Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
-_KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
-    ("://", r'(?<=://)[^/?#\s"]{1,500}(?=@)'),
-    ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
-    ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
-    *(
-        (f"{prefix}-", rf"\b{prefix}-{_BODY}")
-        for prefix in ("rk", "pk", "xai", "pplx", "nvapi")
-    ),
-    *(
-        (f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}")
-        for name in (*_TOKENS, "github_pat")
-    ),
-    *((f"{name}_", rf"\b{name}_{_BODY}") for name in (*_TOKENS, "sk", "rk", "pk")),
-    ("glpat-", r"glpat-[\w-]{12,}"),
-    ("xox", r"xox[abeprs]-[\w-]{10,}"),
-    ("akia", r"AKIA[A-Z0-9]{12,}"),
-    ("asia", r"\bASIA[A-Z0-9]{12,}"),
-    ("ya29.", r"\bya29\.[\w-]{16,}"),
-    ("npm_", r"\bnpm_\w{30,}"),
-    ("sg.", r"\bSG\.[\w-]{16,}+\.[\w-]{16,}"),
-    ("hvs.", r"\bhvs\.[\w-]{16,}"),
-    ("aiza", r"AIza[\w-]{20,}"),
-    ("eyj", r"(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),
-    ("bearer", rf"(?i:bearer)\s{{1,9}}{_RANDOM}{_CHARS}{{6,}}"),
-    (
-        "authorization",
-        r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
-    ),
-    ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
-    *(
-        (f"{name}=", rf"[?&](?i:[\w-]{{0,20}}{name})=[^\s\"'<>&#]{{4,}}")
-        for name in _QUERY
-    ),
-    ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
-)
-_PATTERNS = tuple((sign, re.compile(pattern, re.ASCII)) for sign, pattern in _KEYS)
-_SIGNS = dict.fromkeys(sign for sign, _ in _KEYS)
+_SIGNS = dict.fromkeys(sign for sign, _ in KEYS)
 _WORDS = tuple(sign for sign in _SIGNS if sign[-1].isalpha())
 _SIGNS_BY_MARK = {  # the other signs, by their last character
     mark: tuple(sign for sign in _SIGNS if sign[-1] == mark)
     for mark in {sign[-1] for sign in _SIGNS} - {sign[-1] for sign in _WORDS}
 }
-_SHORTEST_MATCH = (
-    11  # sk- and eight characters; user and password in a URL are longer too
-)
+_SHORTEST_MATCH = 8  # pwd= and four characters
 
 
 def travelling(answer: str) -> str:
@@ -202,9 +152,7 @@ class Key:
             secret = line.rpartition(" ")[2]  # behind a scheme such as Bearer
             if len(secret) < SHORTEST or secret == PLACEHOLDER:
                 continue
-            in_json = secret.replace("/", r"\/")
-            in_url = quote(secret, safe="")
-            for shape in (secret, in_json, in_url):
+            for shape in _written_forms(secret):
                 text = text.replace(shape, MASK)
         return text
 
@@ -219,12 +167,32 @@ class Key:
         raise TypeError("a Key is not pickled: it would leave this process")
 
 
+@lru_cache(maxsize=32)
+def _written_forms(secret: str) -> tuple[str, ...]:
+    """Return how a key may be written: as it is, in JSON, a URL, hexadecimal and base64.
+
+    In base64 a text has three forms, by how many bytes stand before it. Of each the part
+    that depends on the key alone is taken.
+    """
+    in_json = secret.replace("/", r"\/")
+    in_url = quote(secret, safe="")
+    content = secret.encode("utf-8", "surrogateescape")
+    forms = [secret, in_json, in_url, content.hex(), content.hex().upper()]
+    for bytes_before in range(3):
+        encoded = base64.b64encode(bytes(bytes_before) + content).decode().rstrip("=")
+        begins_at = (0, 2, 3)[bytes_before]
+        form = encoded[begins_at : len(encoded) - 1]
+        if len(form) >= SHORTEST:
+            forms.append(form)
+    return tuple(dict.fromkeys(forms))
+
+
 def mask(text: str, mark: str = MASK) -> str:
     """Return the text with ``mark`` for what is shaped like a key, token or URL password."""
     if len(text) < _SHORTEST_MATCH:
         return text
     lowered = text.lower()
-    for sign, pattern in _PATTERNS:
+    for sign, pattern in PATTERNS:
         if sign in lowered:
             text = pattern.sub(mark, text)
     return text

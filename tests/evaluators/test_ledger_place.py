@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from qagate.command import main
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.place import PostgresUrl, read_place
 from tests.support.fixtures import Captured
 
@@ -49,3 +50,11 @@ def test_an_address_is_shown_as_host_and_database(address: str, shown: str) -> N
 
 def test_what_does_not_begin_as_an_address_is_a_path() -> None:
     assert read_place("postgresql/l", Path("here")) == Path("here/postgresql/l")
+
+
+def test_a_password_with_a_slash_is_refused_unseen() -> None:
+    """A reader of URLs takes what stands behind the slash for a path."""
+    address = "postgres://anna:first/second@db.example/qa"
+    with pytest.raises(UsageError, match="others can see a password") as caught:
+        read_place(address)
+    assert "second" not in str(caught.value)

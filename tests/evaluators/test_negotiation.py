@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qagate.evaluators import core
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kept_requests import documents_of, key_of, request_key
-from qagate.evaluators.ledger import Ledger
+from qagate.evaluators.ledger import KeptReply, Ledger
 from qagate.evaluators.models import LazyModel, connect
 from qagate.evaluators.negotiation import (
     AS_MOST,
@@ -24,8 +24,10 @@ from qagate.evaluators.negotiation import (
     read_document,
 )
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
+from qagate.evaluators.runtime.forecast import KeptReplies
 from qagate.evaluators.runtime.negotiations import Negotiations, read_negotiated
 from qagate.evaluators.text import Key
+from qagate.reports.extras.odds.kept_replies import KeptElsewhere
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import PROVIDERS, SECRET, TOOL, asked, spec_of
 from tests.support.quirky import QUIRKS, judge, schema_of
@@ -323,3 +325,28 @@ def test_a_model_of_another_kind_is_asked_as_it_is(tmp_path: Path) -> None:
         model = Scripted(lambda request: CALL)
         assert negotiations.of(model) == AS_MOST
         assert read_negotiated(ledger, model) is None
+
+
+def test_a_forecast_finds_kept_grades_in_the_form_that_was_negotiated() -> None:
+    """So a dry run says of them what the run will: they cost nothing."""
+    model = Scripted(lambda request: CALL)
+    known = Negotiated(takes_calls=False)
+    key = request_key(model.identity, formed(WANTED, known))
+    kept = KeptReply(reply=CALL, at=1.0, run="earlier")
+    find = {key: kept}.get
+    assert KeptReplies(find=find).grade(model, WANTED, "bg") is None
+    forecast = KeptReplies(find=find, negotiated=lambda model: known)
+    assert forecast.grade(model, WANTED, "bg") == CALL
+
+
+def test_a_dry_run_knows_what_the_ledger_knows_of_a_model(tmp_path: Path) -> None:
+    with loopback(handler=judge(QUIRKS["lm_studio"])) as server:
+        runs = JudgeRuns(tmp_path, server)
+        runs.run()
+        model = connect(runs.spec, Key(SECRET))
+
+    async def known(kept: KeptReplies) -> Negotiated | None:
+        return kept.negotiated(model)
+
+    found = KeptElsewhere(runs.path, (), "").do(known)
+    assert found == Negotiated(takes_calls=False, proven=("schema",))

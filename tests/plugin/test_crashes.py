@@ -324,3 +324,12 @@ def test_a_crash_is_told_once(capitals: Project, monkeypatch: Patch) -> None:
         error = ValueError(text)
         guard.note(crash_of(error))
     assert "first" in guard.line
+
+
+def test_a_key_among_the_words_of_a_command_is_not_said_again(
+    capsys: Captured,
+) -> None:
+    assert (
+        command.main(["ledger", "stats", "postgres://u:a/hunter22@h.example/db"]) == 4
+    )
+    assert "hunter22" not in capsys.readouterr().err

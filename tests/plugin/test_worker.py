@@ -23,6 +23,8 @@ from qagate.reports.plugin.worker import (
     read_worker_input,
 )
 from tests.support.figures import some
+from tests.support.fixtures import Patch
+from tests.support.loopback import loopback, plausible
 from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
@@ -279,3 +281,36 @@ def ready(send: Any) -> Any:
     node_of = SimpleNamespace(sendcommand=send)
     SessionResults(plan).pytest_testnodeready(node_of)
     return node_of
+
+
+KEYS_OF_WORKERS = """
+import os
+from pathlib import Path
+
+Path("seen").mkdir(exist_ok=True)
+if "PYTEST_XDIST_WORKER" in os.environ:
+    names = Path("/proc/self/environ").read_text().replace("\\0", "\\n")
+    Path("seen", os.environ["PYTEST_XDIST_WORKER"]).write_text(names)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_workers_are_started_without_keys(project: Project, monkeypatch: Patch) -> None:
+    """Tests ask nobody; the key is in the environment of the process that the user started."""
+    project.asked(2)
+    project.write("conftest.py", KEYS_OF_WORKERS)
+    for variable in ("MY_KEY", "OPENAI_API_KEY", "QA_LEDGER_KEY"):
+        monkeypatch.setenv(variable, "made-up-key-" + "0123456789" * 3)
+    with loopback(handler=plausible()) as server:
+        model = f"--model=openai:m@{server.url}/v1"
+        named = f"--key-env={server.url}/v1=MY_KEY"
+        done = project.run(
+            "-n", "2", model, named, "--judge=lexical", "--gates=off", "qa"
+        )
+    assert done.ret in (0, 1), done.stdout.str()
+    seen = [file.read_text("utf-8") for file in (project.path / "seen").iterdir()]
+    assert len(seen) == 2
+    for environment in seen:
+        assert "PATH=" in environment
+        assert "MY_KEY=" not in environment
+        assert "QA_LEDGER_KEY=" not in environment

@@ -59,4 +59,5 @@ def _has_password(url: str) -> bool:
     parameters = parse_qs(parts.query)
     if "password" in parameters or "sslpassword" in parameters:
         return True
-    return parts.password is not None
+    # A password with a slash ends the host too early: its rest stands in the path.
+    return parts.password is not None or "@" in parts.path

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from qagate.evaluators.bounded_reading import check_regular
 from qagate.evaluators.core import Price, Usage, UsageError
 from qagate.evaluators.kept_requests import REQUEST, TEXT
 from qagate.evaluators.ledger import rows
@@ -283,6 +284,7 @@ def _ids_under(store: Store, keys: Sequence[str]) -> set[RowId]:
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
+    check_regular(path)
     try:
         with path.open("rb") as file:
             yield from file

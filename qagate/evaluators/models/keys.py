@@ -50,6 +50,12 @@ def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
     return names
 
 
+def variables_of(spec: Spec, names: Mapping[str, str] = NO_NAMES) -> tuple[str, ...]:
+    """Return the variables of the environment in which ``require_key`` may look for a key."""
+    variables = [spec.api_key_env, *spec.headers.values(), *names.values()]
+    return tuple(dict.fromkeys(name for name in variables if name))
+
+
 def require_key(spec: Spec, names: Mapping[str, str] = NO_NAMES) -> Key:
     """Return a model's key; a placeholder for a server of this machine that has none.
 

@@ -13,7 +13,10 @@ A session goes through these hooks, in this order:
 With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks hear of them.
 """
 
+import os
+import shlex
 import signal
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -171,6 +174,18 @@ class Controller:
             pytest.exit(str(error), int(pytest.ExitCode.INTERNAL_ERROR))
         if takes_all_items(self._config, self._files):
             self._run.lead(with_workers=self._distributed)
+
+    @pytest.hookimpl(optionalhook=True, trylast=True)
+    def pytest_xdist_setupnodes(self, specs: Sequence[Any]) -> None:
+        """Start local workers without the keys: only the engine's process calls anybody."""
+        if os.name != "posix":
+            return
+        words = ["env"]
+        for variable in self._run.key_variables:
+            words += ["-u", variable]
+        for spec in specs:
+            if spec.popen and not spec.python:
+                spec.python = shlex.join([*words, sys.executable])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

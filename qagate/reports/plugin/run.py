@@ -22,6 +22,7 @@ from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
+from qagate.evaluators.ledger.rows import VARIABLE
 from qagate.evaluators.ledger.runs import (
     DECIDED,
     RunProcess,
@@ -30,6 +31,7 @@ from qagate.evaluators.ledger.runs import (
     last_run,
 )
 from qagate.evaluators.models import load
+from qagate.evaluators.models.keys import variables_of
 from qagate.evaluators.negotiation import Negotiated, negotiated_of
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
@@ -128,6 +130,14 @@ class EngineRun:
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
         self._is_started = False
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The variables of the environment with the keys of models, and of the ledger."""
+        variables = [VARIABLE]
+        for spec in self.connected.specs.values():
+            variables += variables_of(spec, self.options.key_names)
+        return tuple(dict.fromkeys(variables))
 
     @property
     def has_fixed_order(self) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from qagate.evaluators.core import CallError, Reply, StoppedError
+from qagate.evaluators.core import CallError, Reply, StoppedError, TransientError
 from qagate.evaluators.extras.batches import waves
 from qagate.evaluators.extras.batches.batches import Batches, find_batches
 from qagate.evaluators.extras.batches.waves import (
@@ -747,3 +747,15 @@ def test_a_killed_run_goes_on(
         assert runs.run(TEXTS[:8]).texts == ANSWERS[:8]
         assert (server.sizes, server.repeats, server.direct) == ([8], 0, [])
         assert [wave.state for wave in runs.waves][-1] == "read"
+
+
+@pytest.mark.parametrize(
+    ("announced", "seconds"),
+    [(None, 4.0), (30.0, 30.0), (86_400.0, 120.0), (float("inf"), 120.0)],
+)
+def test_a_server_cannot_make_a_batch_wait_for_a_day(
+    announced: float | None, seconds: float
+) -> None:
+    poller: Any = SimpleNamespace(_settings=SimpleNamespace(pause=1.0))
+    failure = TransientError("rate_limit", "later", announced)
+    assert waves.BatchPoller._pause_after(poller, failure, 2) == seconds

@@ -557,7 +557,7 @@ def test_a_huge_member_is_said(
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", " " * 10_000)
         archive.writestr("samples/q1_epoch_1.json", "{}")
-    monkeypatch.setattr("qagate.reports.extras.decide.foreign.MAX_BYTES", 9_999)
+    monkeypatch.setattr("qagate.evaluators.bounded_reading.MAX_MEMBER_BYTES", 9_999)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
     assert (code, len(said.splitlines())) == (4, 1)
     assert "bomb.eval: header.json cannot be read (larger than 9,999 bytes)" in said

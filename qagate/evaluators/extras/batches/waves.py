@@ -29,6 +29,7 @@ from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.models.adapter import BatchApi, BatchStatus
 from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.runtime.caller import BATCH
+from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS
 from qagate.evaluators.text import canonical, flat
 
 T = TypeVar("T")
@@ -204,9 +205,7 @@ class BatchPoller:
             except TransientError as error:
                 failure = error
             if failure.kind == RATE_LIMIT:  # a plain no
-                await asyncio.sleep(
-                    failure.retry_after or self._settings.pause * 2.0**number
-                )
+                await asyncio.sleep(self._pause_after(failure, number))
             elif found := await self.find(others):
                 return found, True
         if failure.kind == RATE_LIMIT:
@@ -350,10 +349,14 @@ class BatchPoller:
                 return await self._model.call_api(ask)
             except TransientError as error:
                 failure = error
-            await asyncio.sleep(
-                failure.retry_after or self._settings.pause * 2.0**number
-            )
+            await asyncio.sleep(self._pause_after(failure, number))
         raise StoppedError(BATCH, f"{failure}; run the same command again")
+
+    def _pause_after(self, failure: TransientError, number: int) -> float:
+        """Return the seconds before another try; a server cannot make a run wait for a day."""
+        if failure.retry_after:
+            return min(failure.retry_after, LONGEST_WAIT_SECONDS)
+        return self._settings.pause * 2.0**number
 
 
 def _refused(kind: str, why: str) -> FatalError:

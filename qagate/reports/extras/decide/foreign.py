@@ -15,15 +15,19 @@ from qagate.cases.config import GatesFile
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.cases.labels import BITS, WORDS, Scale
 from qagate.cases.tables import read_table
+from qagate.evaluators.bounded_reading import (
+    Archive,
+    ReadingBudget,
+    check_regular,
+    read_json_file,
+)
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
 from qagate.evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
 from qagate.evaluators.metric_specs import MetricSpec
-from qagate.evaluators.optional import REQUIREMENTS
 from qagate.evaluators.output import plural
-from qagate.evaluators.reading import MAX_BYTES, read_text
 from qagate.evaluators.rubric import Rubric
 from qagate.evaluators.statistics.metrics import DROP, RISE
-from qagate.evaluators.text import digest, first_of, hint, shown
+from qagate.evaluators.text import digest, first_of, hint, one_line, shown
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.run.record import Record, safe
 from qagate.reports.verdict.assemble import Facts, ReportInputs
@@ -133,6 +137,8 @@ class ResultFile:
 
     path: Path
     data: Any
+    budget: ReadingBudget
+    """What may still be read by this command."""
 
     @property
     def keys(self) -> frozenset[str]:
@@ -146,44 +152,12 @@ def problem(path: Path, what: str) -> UsageError:
     return UsageError(f"{path}: {what}")
 
 
-def parse(path: Path, text: str | bytes) -> Any:
-    """Return the value of a JSON text; NaN and infinities, which tools do write, become None."""
-    try:
-        return json.loads(text, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
-        raise problem(
-            path, f"not JSON ({str(error)[:80]}); give the file as written"
-        ) from None
-
-
-def document(path: Path) -> ResultFile:
+def document(path: Path, budget: ReadingBudget) -> ResultFile:
     """Return the content of a file by what it is. Raises UsageError."""
-    try:
-        if zipfile.is_zipfile(path):
-            return ResultFile(path, zipfile.ZipFile(path))
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise problem(path, f"a damaged archive ({error}); give a whole log") from None
-    text = read_text(path)
-    if path.suffix == ".jsonl":
-        return ResultFile(
-            path, [parse(path, line) for line in text.split("\n") if line.strip()]
-        )
-    return ResultFile(
-        path, parse(path, text) if text.lstrip()[:1] in ("{", "[") else None
-    )
-
-
-def member(archive: ResultFile, name: str) -> Any:
-    """Return one JSON file of an archive. Raises UsageError."""
-    try:
-        if archive.data.getinfo(name).file_size > MAX_BYTES:
-            raise ValueError(f"larger than {MAX_BYTES:,} bytes")
-        text = archive.data.read(name)
-    except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
-        package = REQUIREMENTS["zipfile_zstd"]
-        how = f"give a whole log; one by zstd needs: pip install '{package}'"
-        raise problem(archive.path, f"{name} cannot be read ({error}); {how}") from None
-    return parse(archive.path, text)
+    check_regular(path)
+    if zipfile.is_zipfile(path):
+        return ResultFile(path, Archive(path, budget), budget)
+    return ResultFile(path, read_json_file(path, budget), budget)
 
 
 def number(value: object) -> float | None:
@@ -417,7 +391,7 @@ class ImportedRun:
             rating=None,
             score=None,
             reason=sample.reason,
-            error=f"tool: {error}" if error else "",
+            error=one_line(f"tool: {error}") if error else "",
             label=None,
             model=self.run.model,
             judge=slug(self.run.tool.partition(" ")[0]),

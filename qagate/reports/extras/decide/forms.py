@@ -5,13 +5,13 @@ inspect_ai: logs (format version 2). lm-evaluation-harness: from 0.4.3, ``sample
 """
 
 import re
-import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from qagate.cases.tables import Table, TableRow, normal, read_table
+from qagate.evaluators.bounded_reading import Archive, ReadingBudget
 from qagate.evaluators.text import canonical, digest, shown
 from qagate.reports.doors import FOREIGN_RESULTS, load_foreign_reader
 from qagate.reports.extras.decide import foreign
@@ -77,7 +77,9 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
         files = [one for one in every if one.suffix in _SUFFIXES and one.is_file()]
     if not files:
         raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
-    forms = [(_forms(one), one) for one in map(foreign.document, files)]
+    budget = ReadingBudget()
+    documents = [foreign.document(file, budget) for file in files]
+    forms = [(_forms(one), one) for one in documents]
     for name in FOREIGN_RESULTS:
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
@@ -87,7 +89,17 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
         _check_choice(path, name, choice)
         try:
             run = load_foreign_reader(name)(own, choice)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        except MemoryError:
+            raise problem(path, "too large for the memory; give a part of it") from None
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            IndexError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
             what = f"not as {name} writes it ({type(error).__name__}: {error})"
             raise problem(
                 path, f"{what:.200}; give the file whole, or as a table"
@@ -116,7 +128,7 @@ def _check_choice(path: Path, form: str, choice: Choice) -> None:
 
 def _forms(found: ResultFile) -> set[str]:
     data, keys = found.data, found.keys
-    names = data.namelist() if isinstance(data, zipfile.ZipFile) else ()
+    names = data.names if isinstance(data, Archive) else ()
     signs = {
         "inspect": {"eval", "plan", "status"} <= keys
         or any(name.startswith(("samples/", "_journal/")) for name in names),
@@ -181,15 +193,12 @@ def _log(found: ResultFile) -> tuple[Json, Iterable[Json]]:
         return found.data, found.data.get("samples") or ()
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401, PLC0415  # teaches zipfile what inspect_ai writes
-    names = found.data.namelist()
-    rows = (
-        foreign.member(found, name) for name in names if name.startswith("samples/")
-    )
-    if "header.json" in names:
-        return foreign.member(found, "header.json"), rows
-    start = foreign.member(
-        found, "_journal/start.json"
-    )  # a run that did not end has no header
+    archive: Archive = found.data
+    rows = (archive.read(name) for name in archive.names if name.startswith("samples/"))
+    if "header.json" in archive.names:
+        return archive.read("header.json"), rows
+    # a run that did not end has no header
+    start = archive.read("_journal/start.json")
     return {**start, "status": "cut short"}, rows
 
 
@@ -233,7 +242,8 @@ def read_harness(found: Sequence[ResultFile], choice: Choice) -> foreign.Foreign
         raise problem(home, f"holds {len(times)} runs; name one results_….json of them")
     time = times.pop()
     more = home.glob(f"*{time}*.json*") if time else ()
-    here = {one: foreign.document(one) for one in more} | {
+    budget = found[0].budget
+    here = {one: foreign.document(one, budget) for one in more} | {
         one.path: one for one in found
     }
     known = [here[path] for path in sorted(here)]
