@@ -154,9 +154,12 @@ def _interrupted(
 ) -> CodeAndLine | None:
     if not facts.interrupted:
         return None
-    kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
+    graded = f"{facts.graded:,} of {facts.selected:,} items graded, no gate decides"
+    if facts.replies_kept:
+        replies = "reply" if facts.replies_kept == 1 else "replies"
+        graded = f"{facts.replies_kept:,} {replies} kept, {graded}"
     again = "run the same command again for the rest"
-    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
+    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {graded}; {again}"
 
 
 def _gates_off(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:

@@ -249,6 +249,8 @@ class SessionStatus:
     """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
     """By a person or the system, not by ``-x``."""
+    replies_kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Replies that the session paid for, and that its ledger has."""
     cause: str = ""
     """Why no call could be made any more."""
     left: str = ""
