@@ -32,6 +32,8 @@ class Provider:
     """Begins every answer, so that another release says the same in other words."""
     is_lenient: bool = False
     """Whether the judge has drifted: it lets wrong answers pass."""
+    lost: frozenset[int] = frozenset()
+    """The numbers of further items that it answers wrong."""
     seen: list[Seen] = field(default_factory=list)
 
     def handle(self, seen: Seen) -> Answer:
@@ -41,7 +43,8 @@ class Provider:
             made = {"grade": self._grade(seen.prompt), "reason": "as the gold says"}
             return plausible(lambda asked, name, schema: made[name])(seen)
         number = int(seen.prompt.split("number ")[1].split("?")[0])
-        city = "Varna" if number % 5 == 0 else "Sofia"
+        is_wrong = number % 5 == 0 or number in self.lost
+        city = "Varna" if is_wrong else "Sofia"
         return reply(seen, text=f"{self.wording} {city}, {number}.")
 
     def _grade(self, prompt: str) -> str:
@@ -220,6 +223,35 @@ def test_recorded_answers_ask_the_judge_alone(
     assert ITEMS < grades <= ITEMS + CANARIES
 
 
+def test_what_a_model_failed_cannot_be_retired_by_a_run_of_the_old_one(
+    shop: Shop,
+) -> None:
+    """Beside the baseline that has the items retired they still count for it."""
+    numbers = [number for number in range(1, ITEMS + 1) if number % 5]
+    lost = numbers[:20]
+    shop.provider.lost = frozenset(lost)
+    code, _ = shop.run("new", "--baseline=v1")
+    assert code == 1, shop.line
+
+    file = shop.project.path / "qa/capital/dataset.yaml"
+    ids = ", ".join(f"q{number}" for number in lost)
+    retired = f"retired: {{ids: [{ids}], reason: said to be wrong}}"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("{file:", f"{{{retired}, file:"), encoding="utf-8")
+    shop.provider.lost = frozenset()
+    code, _ = shop.run("old", "--baseline=v1")
+    assert code == 0, shop.line
+    assert "20 of 40 items retired, 20 since v1" in shop.line
+    shop.project.keep("v2")
+
+    shop.provider.lost = frozenset(lost)
+    code, _ = shop.run("new", "--baseline=v2")
+    assert code == 1, shop.line
+    code, _ = shop.run("new", "--baseline=v2", "--fresh=again")
+    assert code == 1, shop.line
+    assert "2nd set of answers of this model to these items: FAIL" in shop.line
+
+
 def test_a_baseline_that_is_not_read_decides_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -253,3 +285,37 @@ def test_a_dry_run_says_why_old_answers_are_judged_anew(shop: Shop) -> None:
     result.stdout.fnmatch_lines(
         [f"*{ITEMS} answers of v1 are judged anew: the rubric changed*"]
     )
+
+
+RULES = """\
+from qagate.evaluators.core import Verdict
+
+
+class ByCity:
+    async def judge(self, case, answer, ask):
+        grade = "CORRECT" if "Sofia" in answer else "INCORRECT"
+        if "do not know" in answer:
+            grade = "NOT_ATTEMPTED"
+        return Verdict(grade=grade)
+"""
+
+
+def test_rules_that_were_made_lenient_since_the_baseline_pass_nothing(
+    project: Project,
+) -> None:
+    """They read both runs and the labels anew, and the labels show that they see no loss."""
+    project.asked(ITEMS, GATES, head="")
+    write_labels(project)
+    project.write("city_rules.py", RULES)
+    provider = Provider()
+    with loopback(handler=provider.handle) as server:
+        rules = ("--judge", "python:city_rules:ByCity", "qa/capital")
+        first = project.run(*specs(server.url, "old", ()), *rules)
+        assert first.ret == 0, first.stdout.str()
+        project.keep("v1")
+        provider.wording = "The city is"
+        provider.lost = frozenset(range(1, ITEMS, 2))
+        project.write("city_rules.py", RULES.replace("INCORRECT", "CORRECT"))
+        second = project.run(*specs(server.url, "new", ()), *rules, "--baseline=v1")
+    assert second.ret == 6, second.stdout.str()
+    assert "not trusted in en" in second.stdout.str()

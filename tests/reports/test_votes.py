@@ -11,7 +11,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
-from qagate.reports.judge.votes import audit, panels, vote_notes
+from qagate.reports.judge.votes import audit, panels, rules_obstacle, vote_notes
 from qagate.reports.run.evidence import (
     Calibration,
     ConfusionCell,
@@ -22,6 +22,7 @@ from qagate.reports.run.evidence import (
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from tests.support.figures import some
+from tests.support.labelled_answers import label_dataset, label_set, right
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
@@ -275,3 +276,48 @@ def test_a_language_without_words_is_named(
         answered("ci", language), facts_dataset(graded_slice(language)), judge=judge
     )
     assert any("lexical has no words of de" in note for note in made.notes) is said
+
+
+# Rules that stand before a model
+
+
+@pytest.mark.parametrize(
+    ("differing", "agreeing", "is_believed"),
+    [(0, 10, True), (1, 9, True), (4, 6, False), (3, 0, False), (0, 0, True)],
+)
+def test_rules_are_held_to_the_model_on_answers_of_the_slice(
+    differing: int, agreeing: int, is_believed: bool
+) -> None:
+    """A10: they settle all answers of the run, and none of the labels."""
+    checked = [INCORRECT] * differing + [CORRECT] * agreeing
+    records = settled(*checked, *[""] * 40)
+    why = rules_obstacle(BG, records, CASCADE)
+    assert (why == "") is is_believed
+    if not is_believed:
+        assert why.startswith(f"judge not trusted in bg: of {differing + agreeing} ")
+
+
+def test_a_model_alone_has_no_rules_before_it() -> None:
+    records = settled(*[INCORRECT] * 20)
+    assert rules_obstacle(BG, records, "openai:j") == ""
+
+
+def test_rules_that_are_not_believed_decide_nothing() -> None:
+    labels = label_set(right(100, 100, 100))
+    dataset = facts_dataset(graded_slice("en"), judge_unmeasured=False)
+    answers = answered("c" * 200)
+    votes = settled(*[INCORRECT] * 10, *[""] * 190)
+    records = [
+        replace(answer, votes=vote.votes)
+        for answer, vote in zip(answers, votes, strict=True)
+    ]
+    report = run_of(
+        records,
+        dataset,
+        judge=CASCADE,
+        labels=labels.records,
+        label_datasets=(label_dataset(labels),),
+    )
+    (gate,) = report.decision.gates
+    assert gate.state == "INCONCLUSIVE"
+    assert "rules settled and the model checked" in gate.reason

@@ -48,6 +48,8 @@ class SessionFacts(SessionStatus):
     """Items without a grade: ERROR or MISSING."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
+    superseded: str = ""
+    """A command that came after the run and wrote no report over this one."""
     crash: str = ""
     """What is to be said of an error that nobody foresaw."""
     gates_off: bool = False
@@ -85,6 +87,7 @@ class SessionFacts(SessionStatus):
             left=self.left,
             expected=self.expected,
             notes=self.notes,
+            superseded=self.superseded,
         )
 
 

@@ -10,6 +10,7 @@ from qagate.evaluators.statistics.misclassification import Confusion
 from qagate.reports.judge.labels import Labels, LabelSet
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.trust import trust_of
+from qagate.reports.judge.votes import rules_obstacle
 from qagate.reports.judge.waivers import waiver_of
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Obstacle
@@ -52,7 +53,8 @@ def slice_judge(
     )
     if waiver:
         return made
-    return replace(made, obstacle=_obstacle(made, judge))
+    obstacle = _obstacle(made, judge) or rules_obstacle(slice_, records, judge)
+    return replace(made, obstacle=obstacle)
 
 
 def grades_of(records: Iterable[Record]) -> Counter[str]:

@@ -13,6 +13,10 @@ from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.evaluators.text import first_of
 from qagate.reports.run.evidence import PanelAgreement, RulesAudit
 from qagate.reports.run.record import Record
+from qagate.reports.run.report import Obstacle
+
+MOST_DIFFERING = 0.1
+"""The share of answers on which rules and a model may differ: what a judge's floor leaves."""
 
 
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
@@ -46,6 +50,24 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
         settled=settled_count,
         disagreement=_disagreement(list(disagreements.values())),
         silent=silent_count,
+    )
+
+
+def rules_obstacle(slice_: Slice, records: Sequence[Record], judge: str) -> str:
+    """Return why the rules before a model are not believed in a slice; empty where they are.
+
+    Labels may all be of the kind that the rules leave to the model. So the rules are held to the
+    model on answers of the slice itself: the share on which both differ may be shown to be above
+    ``MOST_DIFFERING`` in none.
+    """
+    found = audit([(slice_, record) for record in records], judge)
+    if found is None or (found.disagreement.low or 0.0) <= MOST_DIFFERING:
+        return ""
+    share = found.disagreement.text("{value}, 95 % interval {low} to {high}")
+    return (
+        f"judge {Obstacle.DISTRUSTED} in {slice_.language}: of {found.disagreement.n} answers that "
+        f"rules settled and the model checked, both differ on a share of {share}; name the model "
+        "alone (--judge)"
     )
 
 

@@ -185,9 +185,6 @@ def _waived(run: EngineRun) -> Iterator[str]:
     options = run.options
     if options.accepted.text:
         yield options.accepted.text
-    baseline, _ = run.earlier
-    if baseline is not None and baseline.anyway:
-        yield f"{baseline.path} was promoted anyway: {baseline.anyway}"
 
 
 def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:

@@ -15,6 +15,7 @@ from qagate.reports.gates.decide import (
     NO_BASELINE,
     NO_CHANGE_GATE,
     NO_GATE,
+    NO_LOSS_SEEN,
     NOTHING_GRADED,
 )
 from qagate.reports.judge.measuring import NAME_A_MODEL
@@ -264,7 +265,10 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
             again + _REST if code else merge
         )  # a merged report has no command
     elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
-        wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))
+        change = line.startswith(NO_CHANGE_GATE)
+        if line.startswith(NO_LOSS_SEEN):
+            change = bool(report.baseline)
+        wanted = _first_gates(report, change=change)
         file = f"echo '{wanted}' > gates.yaml"
         yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
     elif line.startswith(NO_BASELINE):
@@ -290,6 +294,10 @@ def _first_gates(report: Report, *, change: bool) -> str:
         for gate in report.decision.gates
         if gate.threshold.paired or not change
     }
+    line = report.decision.line
+    if line.startswith(NO_LOSS_SEEN):
+        # Those that it names have gates, but none that would do.
+        decided = {one.name for one in report.slices if f"{one.name} (" not in line}
     made: dict[str, list[str]] = {}
     for one in report.slices:
         name, found = next(iter(words.headline(one).items()), ("", None))

@@ -208,6 +208,8 @@ class EarlierBaseline:
     """The SPEC of its model."""
     retired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The ids of the items that it had retired, by the name of their slice."""
+    anyway: str = ""
+    """Why it was promoted although it may be no baseline by itself; empty where it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +256,8 @@ class SessionStatus:
     """The slices that were to decide: those under the given paths, in the given languages."""
     notes: tuple[str, ...] = ()
     """What the session itself had to say."""
+    superseded: str = ""
+    """A command that came after the run and wrote no report over this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,12 @@ from qagate.reports.run.changes import (
 from qagate.reports.run.clean import masked
 from qagate.reports.run.decisions import answers_of
 from qagate.reports.run.evidence import Calibration, Comparison
-from qagate.reports.run.lineage import RetiredIds, chain_of, retired_text
+from qagate.reports.run.lineage import (
+    RetiredIds,
+    chain_of,
+    promoted_anyway,
+    retired_text,
+)
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -414,15 +419,18 @@ def _decided(
     gates = tuple(_gates(run, compared, earlier))
     session = _session(facts, run, gates, compared)
     baseline = earlier[0] if earlier else None
+    baselines = chain_of(baseline)
     retired = retired_text(
-        run.datasets, chain.from_iterable(run.records.values()), chain_of(baseline)
+        run.datasets, chain.from_iterable(run.records.values()), baselines
     )
-    if retired:
-        session = replace(session, cautions=(retired, *session.cautions))
+    of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
+    session = replace(session, cautions=(*of_baselines, *session.cautions))
     doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
+    if session.superseded:
+        doubts.append(superseded_text(session.superseded))
     session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
 
@@ -654,6 +662,11 @@ def _session(
         ),
         shards=run.shards,
     )
+
+
+def superseded_text(command: str) -> str:
+    """Return why a run is no answer to what its folder was last asked."""
+    return f"a later command wrote no report here: {command}; run that again"
 
 
 def _history(facts: Facts) -> Iterator[str]:

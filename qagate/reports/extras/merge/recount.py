@@ -99,6 +99,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
             expected=tuple(
                 dict.fromkeys(name for end in ends for name in end.expected)
             ),
+            superseded=next((end.superseded for end in ends if end.superseded), ""),
             pytest_code=odd[0] if odd else worst,
             notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
         ),
