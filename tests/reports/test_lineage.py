@@ -10,6 +10,7 @@ from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.decisions import earlier_tries
 from qagate.reports.run.lineage import (
     chain_of,
+    promoted_anyway,
     retired_text,
     tried_beside,
     unsettled,
@@ -185,3 +186,13 @@ def test_retired_items_that_are_gone_count_in_the_text() -> None:
     chain = (link("v2", "m", en=("old1", "old2")), link("v1", "m", en=("old1",)))
     text = retired_text([PLAIN], answered("c" * 8), chain)
     assert text == "2 of 10 items retired, 1 since v1"
+
+
+def test_a_waived_baseline_is_named_until_another_needs_no_reason() -> None:
+    """Its reason stands in the chain of every run that was only compared with it."""
+    waived = EarlierBaseline(
+        name="v2", sha256="2", model=OLD_MODEL, anyway="in a hurry"
+    )
+    chain = [link("v3", OLD_MODEL), waived, link("v1", OLD_MODEL)]
+    assert list(promoted_anyway(chain)) == ["v2 was promoted anyway: in a hurry"]
+    assert list(promoted_anyway([link("v1", OLD_MODEL)])) == []

@@ -16,6 +16,7 @@ from qagate.evaluators.core import UsageError
 from qagate.reports.run.baselines import BASELINES, find_run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
+from qagate.reports.run.report_folder import later_command, mark
 from qagate.reports.run.run_json import load_report
 from qagate.reports.verdict.trend import with_trend
 from tests.support.fixtures import Captured, Patch
@@ -116,6 +117,29 @@ def test_render_ends_in_the_code_of_the_run(tmp_path: Path, capsys: Captured) ->
     failed = written(run_of(answered("ci" * 20 + "i" * 20)), tmp_path / "failed")
     assert main(["render", str(failed)]) == 1
     assert capsys.readouterr().out.splitlines()[-1].startswith("GATES FAIL")
+
+
+@pytest.mark.parametrize("command", ["render", "gate", "merge"])
+def test_the_run_before_a_command_that_wrote_no_report_passes_nothing(
+    command: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """A killed or refused command asked for another verdict than the one that lies there."""
+    passed = written(run_of(answered("c" * 40)), tmp_path / "passed")
+    to = ("--to", str(tmp_path / "again"))
+    assert main([command, str(passed), *to]) == 0
+    mark(passed, "qagate run facts --model openai:worse")
+    assert main([command, str(passed), *to]) == 6
+    last_line = capsys.readouterr().out.splitlines()[-1]
+    assert last_line.startswith("INCONCLUSIVE: exit 6; a later command wrote no report")
+    assert "--model openai:worse" in last_line
+
+
+def test_what_a_marked_run_is_rendered_to_is_marked(tmp_path: Path) -> None:
+    """Its page is that of the run before, in any folder."""
+    passed = written(run_of(answered("c" * 40)), tmp_path / "passed")
+    mark(passed, "qagate run facts")
+    main(["render", str(passed), "--to", str(tmp_path / "again")])
+    assert later_command(tmp_path / "again") == "qagate run facts"
 
 
 def test_compare_prints_what_broke(

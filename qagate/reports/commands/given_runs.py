@@ -22,7 +22,13 @@ from qagate.reports.run.clean import line
 from qagate.reports.run.judge_replies import of_folders
 from qagate.reports.run.read_again import as_read_by
 from qagate.reports.run.report import Report, Role
-from qagate.reports.run.report_folder import TRANSCRIPTS, check_apart, folder_of
+from qagate.reports.run.report_folder import (
+    TRANSCRIPTS,
+    check_apart,
+    folder_of,
+    later_command,
+)
+from qagate.reports.run.run_json import load_report
 from qagate.reports.run.transcripts import Source, of_files
 
 OUT = Path("reports", "out")
@@ -83,6 +89,19 @@ def output_folder(text: str) -> Path:
 
 
 # The runs given
+
+
+def load_run_to_decide(path: Path) -> Report:
+    """Return the report of a run that is to be decided again. Raises UsageError.
+
+    It says if a later command was to write into its folder and was refused or killed: who then
+    asks for the verdict means that command's, and not that of the run before it.
+    """
+    report = load_report(path)
+    later = later_command(folder_of(path))
+    if not later:
+        return report
+    return replace(report, session=replace(report.session, superseded=later))
 
 
 def read_earlier(

@@ -14,12 +14,14 @@ from qagate.reports.commands.given_runs import (
     RUN_HELP,
     RecordedRunParser,
     check_people_decide,
+    load_run_to_decide,
     read_baseline,
     read_earlier,
     save,
     say_decided,
     transcripts_of,
 )
+from qagate.reports.gates.decide import INCONCLUSIVE, OK
 from qagate.reports.render import console
 from qagate.reports.render.views import date
 from qagate.reports.render.writer import FORMATS, Files, WriteError, write_files
@@ -43,10 +45,12 @@ from qagate.reports.run.report_folder import (
     folder_of,
     keep,
     later_command,
+    mark,
     previous,
 )
 from qagate.reports.run.run_json import load_report, load_run
 from qagate.reports.run.sent_calls import calls_of, parts, title
+from qagate.reports.verdict.assemble import superseded_text
 from qagate.reports.verdict.rebuild import rebuilt, regated
 
 MAX_REASON_LENGTH = 200
@@ -78,9 +82,18 @@ def render(argv: Sequence[str]) -> int:
         transcripts_of(options.run),
         judge_replies=of_folders([folder_of(options.run)]),
     )
-    paths = write_files(files, options.to or folder_of(options.run))
+    folder = options.to or folder_of(options.run)
+    paths = write_files(files, folder)
     say(sys.stdout, *map(str, paths), line(report.decision.line))
-    return report.decision.code
+    later = later_command(folder_of(options.run))
+    if not later or report.decision.code != OK:
+        return report.decision.code
+    mark(folder, later)
+    say(
+        sys.stdout,
+        line(f"INCONCLUSIVE: exit {INCONCLUSIVE}; {superseded_text(later)}"),
+    )
+    return INCONCLUSIVE
 
 
 def _formats(text: str) -> tuple[str, ...]:
@@ -145,7 +158,7 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     with report_folder.refusing(options.to, options.run):
-        report = load_report(options.run)
+        report = load_run_to_decide(options.run)
         baseline, anchor = read_earlier(options, [report])
         if options.gates is None:
             decided = rebuilt(report, baseline, anchor)
@@ -206,7 +219,7 @@ def _check_promotable(report: Report, run: Path, anyway: str | None) -> None:
         return
     later = later_command(folder_of(run))
     if later:
-        why = f"a later command was refused and wrote no report: {later}"
+        why = superseded_text(later)
     else:
         why = why_no_baseline(report, decisions_in_folders(Path()))
     if why:
@@ -248,7 +261,7 @@ def _list_line(name: str, run: Path) -> str:
     )
     later = later_command(run)
     if later:
-        line += f"  (refused after it: {later})"
+        line += f"  (no report of the later command: {later})"
     return line
 
 

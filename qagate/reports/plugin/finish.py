@@ -95,7 +95,9 @@ def _make_report(
 ) -> Report:
     options = run.options
     outcomes = results.final_outcomes(
-        run.host.arrivals.outcomes, _why_unreached(run, interrupted=ended.interrupted)
+        run.host.arrivals.outcomes,
+        _why_unreached(run, interrupted=ended.interrupted),
+        interrupted=ended.interrupted,
     )
     facts = _facts(run, ended, about, outcomes)
     if options.answers is not None:
@@ -185,9 +187,6 @@ def _waived(run: EngineRun) -> Iterator[str]:
     options = run.options
     if options.accepted.text:
         yield options.accepted.text
-    baseline, _ = run.earlier
-    if baseline is not None and baseline.anyway:
-        yield f"{baseline.path} was promoted anyway: {baseline.anyway}"
 
 
 def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:

@@ -8,7 +8,7 @@ its first try count for it both ways, as if the baseline still had them. And the
 many items are retired in all, and since which baseline.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from qagate.cases.dataset import Dataset
@@ -35,6 +35,7 @@ def chain_of(baseline: Baseline | None) -> tuple[EarlierBaseline, ...]:
         sha256=baseline.sha256,
         model=report.model,
         retired=retired_in(report.datasets),
+        anyway=baseline.anyway,
     )
     before = report.decided.chain if report.decided else ()
     return (last, *before)
@@ -92,6 +93,17 @@ def _retired_along(chain: Chain, name: str) -> set[str]:
     for baseline in chain:
         ids.update(baseline.retired.get(name, ()))
     return ids
+
+
+def promoted_anyway(chain: Chain) -> Iterator[str]:
+    """Yield which baselines of a chain may be none by themselves, and why they are all the same.
+
+    The reason stays until a run is compared with a baseline that needs none: what was waived
+    once is waived for all that was only compared with it.
+    """
+    for earlier in chain:
+        if earlier.anyway:
+            yield f"{earlier.name} was promoted anyway: {earlier.anyway}"
 
 
 def retired_text(

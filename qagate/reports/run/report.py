@@ -21,6 +21,7 @@ from qagate.reports.run.evidence import (
     ConfusionCell,
     Judging,
     LanguageGap,
+    SliceHealth,
     TrendPoint,
 )
 from qagate.reports.run.readings import Reading
@@ -208,6 +209,8 @@ class EarlierBaseline:
     """The SPEC of its model."""
     retired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The ids of the items that it had retired, by the name of their slice."""
+    anyway: str = ""
+    """Why it was promoted although it may be no baseline by itself; empty where it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +249,8 @@ class SessionStatus:
     """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
     """By a person or the system, not by ``-x``."""
+    replies_kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Replies that the session paid for, and that its ledger has."""
     cause: str = ""
     """Why no call could be made any more."""
     left: str = ""
@@ -254,6 +259,8 @@ class SessionStatus:
     """The slices that were to decide: those under the given paths, in the given languages."""
     notes: tuple[str, ...] = ()
     """What the session itself had to say."""
+    superseded: str = ""
+    """A command that came after the run and wrote no report over this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,6 +284,8 @@ class Report:
     """None without a baseline."""
     since_anchor: Comparison | None = None
     """None without an anchor; it lists no ``changes``."""
+    health: tuple[SliceHealth, ...] = ()
+    """One for each slice that a model answered."""
     parity: tuple[LanguageGap, ...] = ()
     """One for each language that shares facts with its dataset's first."""
     trend: tuple[TrendPoint, ...] = ()

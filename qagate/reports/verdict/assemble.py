@@ -46,6 +46,7 @@ from qagate.reports.judge.measuring import grades_of, slice_judges
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.waivers import PLACEHOLDER
 from qagate.reports.metrics.gate import slice_gates
+from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import (
@@ -53,8 +54,13 @@ from qagate.reports.run.changes import (
 )
 from qagate.reports.run.clean import masked
 from qagate.reports.run.decisions import answers_of
-from qagate.reports.run.evidence import Calibration, Comparison
-from qagate.reports.run.lineage import RetiredIds, chain_of, retired_text
+from qagate.reports.run.evidence import Calibration, Comparison, SliceHealth
+from qagate.reports.run.lineage import (
+    RetiredIds,
+    chain_of,
+    promoted_anyway,
+    retired_text,
+)
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -270,7 +276,8 @@ def account(
         _comparison(sides, baseline, facts),
         _comparison(anchored, anchor, facts),
     )
-    decision, session = _decided(run, (sides, anchored), facts, earlier)
+    health = tuple(_health(run, baseline))
+    decision, session = _decided(run, (sides, anchored), facts, earlier, health)
     found = judging(
         run.datasets, run.records, facts.judge, run.judges, run.calibrations
     )
@@ -303,6 +310,7 @@ def account(
         unsettled=facts.unsettled,
         comparison=compared,
         since_anchor=since,
+        health=health,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=replace(found, canaries=facts.canaries),
         shards=inputs.shards,
@@ -410,21 +418,44 @@ def _decided(
     compared: Sequence[Compared],
     facts: Facts,
     earlier: Sequence[Baseline | None],
+    health: Sequence[SliceHealth] = (),
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared, earlier))
     session = _session(facts, run, gates, compared)
+    session = replace(session, unhealthy=tuple(severe_sentences(health)))
     baseline = earlier[0] if earlier else None
+    baselines = chain_of(baseline)
     retired = retired_text(
-        run.datasets, chain.from_iterable(run.records.values()), chain_of(baseline)
+        run.datasets, chain.from_iterable(run.records.values()), baselines
     )
-    if retired:
-        session = replace(session, cautions=(retired, *session.cautions))
+    of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
+    session = replace(session, cautions=(*of_baselines, *session.cautions))
     doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
+    if session.superseded:
+        doubts.append(superseded_text(session.superseded))
     session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
+
+
+def _health(run: CountedRun, baseline: Baseline | None) -> Iterator[SliceHealth]:
+    """Yield how healthy the answers of each slice are, beside the baseline's."""
+    old: Mapping[str, Sequence[Record]] = {}
+    if baseline is not None:
+        reading = baseline.reading
+        old = baseline.slices if reading is None else by_slice(reading.old)
+    for dataset in run.datasets:
+        for slice_ in run.of(dataset):
+            if slice_.kind.answered:
+                name = slice_.name
+                yield health_of(
+                    slice_,
+                    run.records[name],
+                    old.get(name),
+                    is_waived=dataset.health_off,
+                )
 
 
 def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
@@ -656,6 +687,11 @@ def _session(
     )
 
 
+def superseded_text(command: str) -> str:
+    """Return why a run is no answer to what its folder was last asked."""
+    return f"a later command wrote no report here: {command}; run that again"
+
+
 def _history(facts: Facts) -> Iterator[str]:
     """Yield whether the run is no try of a release, and how often this model was tried before."""
     if facts.monitor:
@@ -678,7 +714,11 @@ def _ordinal(number: int) -> str:
 def _waived(run: CountedRun) -> list[str]:
     """Return what was waived by the user; the line names a placeholder judge in any case."""
     lines = waived_lines(run.judges)
-    return [line for line in lines if not line.endswith(PLACEHOLDER)]
+    kept = [line for line in lines if not line.endswith(PLACEHOLDER)]
+    off = [one.name for one in run.datasets if one.health_off and run.of(one)]
+    if off:
+        kept.append(f"health: off in {first_of(off)}")
+    return kept
 
 
 def _all_pass(gates: Sequence[GateResult]) -> bool:

@@ -65,6 +65,7 @@ def _facts_of(report: Report) -> Facts:
             left=session.left,
             expected=session.expected,
             notes=session.notes,
+            superseded=session.superseded,
         ),
         provenance=report.provenance,
         run=report.run,

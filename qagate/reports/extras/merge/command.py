@@ -9,13 +9,13 @@ from qagate.reports.commands.given_runs import (
     RUN_HELP,
     RecordedRunParser,
     check_people_decide,
+    load_run_to_decide,
     read_earlier,
     say_decided,
 )
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.run import report_folder
 from qagate.reports.run.report_folder import PREVIOUS
-from qagate.reports.run.run_json import load_report
 
 
 def main(argv: Sequence[str]) -> int:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         paths: dict[Path, None] = {}
         for text in options.runs:
             paths |= dict.fromkeys(_matching(text))
-        reports = [load_report(path) for path in paths]
+        reports = [load_run_to_decide(path) for path in paths]
         baseline, anchor = read_earlier(options, reports)
         report = merged(reports, baseline, anchor)
         check_people_decide(report, options.adjudications)
