@@ -16,6 +16,7 @@ from qagate.reports.plugin import (
     crash_guard,
     finish,
     session_results,
+    system_needs,
     worker,
 )
 from tests.support.fixtures import Captured, Patch
@@ -234,7 +235,7 @@ def test_an_error_that_pytest_understands_is_no_crash(error: Exception) -> None:
 def test_a_crash_of_the_thread_that_loads_writers_ends_the_run_with_its_code(
     capitals: Project, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(controller, "_load_writers", crash)
+    monkeypatch.setattr(system_needs, "import_module", crash)
     done = capitals.run_in_process("qa")
     assert done.ret == CRASHED
     assert LINE.match(done.outlines[-1])
