@@ -25,9 +25,9 @@ from qagate.evaluators.replies.readers import (
     MAX_RAW,
     Invalid,
     plain,
-    spoken,
     without_markup,
 )
+from qagate.evaluators.replies.said import said_in
 
 WORDS_FILE = Path(__file__).with_name("choices.yaml")
 MOST_ANNOUNCING = 12
@@ -175,10 +175,10 @@ def _outside_markup(text: str) -> str | Invalid:
     """Return what an answer says besides thoughts, quotes and markup."""
     if len(text) > MAX_RAW:
         return Invalid(f"{len(text):,} characters; no choice is that long")
-    outside_thoughts = spoken(text)
-    if outside_thoughts is None:
+    said = said_in(text)
+    if said is None:
         return Invalid("no answer outside of thoughts")
-    return _QUOTES.sub("", without_markup(plain(outside_thoughts))).strip()
+    return _QUOTES.sub("", without_markup(plain(said))).strip()
 
 
 @lru_cache(1024)
