@@ -114,11 +114,22 @@ def _searched_paths(config: pytest.Config) -> list[Path]:
     here = config.invocation_params.dir
     words = config.known_args_namespace.file_or_dir
     paths = [here / word.partition("::")[0] for word in words]
-    paths = [path for path in paths if path.exists()]
+    paths = [path for path in paths if _is_there(path)]
     if not paths and here == config.rootpath:
         for pattern in config.getini("testpaths"):
             paths.extend(sorted(here.glob(pattern)))
     return paths or [here]
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path exists; a folder that cannot be entered shows nothing.
+
+    Until pytest has read the options, a word after one may stand here as a path.
+    """
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _has_dataset(paths: Iterable[Path]) -> bool:
@@ -144,7 +155,7 @@ def _declares(folder: Path) -> bool:
     leave a data set out in silence.
     """
     declaration = folder / DATASET_FILE
-    if not declaration.is_file():
+    if not _is_there(declaration) or not declaration.is_file():
         return False
     if is_declaration(declaration):
         return True

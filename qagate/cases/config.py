@@ -71,6 +71,7 @@ DATASET_KEYS = (
     "cluster",
     "sample",
     "judge",
+    "health",
     "check",
     "labels",
     "attacks",
@@ -106,6 +107,10 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         top.one_of("judge", ("unmeasured",))
     if "baseline" in top.values:
         top.one_of("baseline", ("required",))
+    if "health" in top.values:
+        if not file.kind.answered:
+            raise top.problem("health", "no model answers labelled items; take it out")
+        top.one_of("health", ("off",))
     dataset = Dataset(
         name=file.name,
         folder=path.parent,
@@ -115,6 +120,7 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         holm=top.flag("holm"),
         sampling=thresholds.read_sampling(top),
         judge_unmeasured="judge" in top.values,
+        health_off="health" in top.values,
         baseline_required="baseline" in top.values,
     )
     thresholds.check_shares(dataset, top)

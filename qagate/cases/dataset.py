@@ -281,6 +281,8 @@ class Dataset:
     """The only ``--limit`` and ``--seed`` with which a part of a slice decides."""
     judge_unmeasured: bool = False
     """Whether its gates decide although no labels measure its judge."""
+    health_off: bool = False
+    """Whether its gates decide although its answers look ill: cut, echoed, declined …"""
     left_out: tuple[str, ...] = ()
     """The gates that a gates file took away, or has for a data set of a similar name."""
     laxer: tuple[str, ...] = ()

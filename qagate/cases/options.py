@@ -305,8 +305,10 @@ class _Key:
         if not letter:
             return None
         capital = letter[1].upper()
-        own = letters_of(self.language)
-        place = own.index(capital) if capital in own else place_of(capital)
+        alphabet = letters_of(self.language)
+        place = place_of(capital)
+        if capital in alphabet:
+            place = alphabet.index(capital)
         if place is None or place >= len(self.options):
             return None
         return place

@@ -33,7 +33,7 @@ from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.rubric import load_prompt
 from qagate.evaluators.statistics.count_table import PREMISE, CountTable
-from qagate.evaluators.statistics.metrics import DROP, RISE, USAGE, metrics_of
+from qagate.evaluators.statistics.metrics import ANSWER_RANGES, metrics_of
 from qagate.evaluators.text import listed
 
 
@@ -279,7 +279,7 @@ def _check_gates(
         name = gate.of or gate.measure
         if is_users_file and name.startswith(PREMISE):
             continue
-        if name not in declared or name in (*possible, *USAGE, DROP, RISE):
+        if name not in declared or name in (*possible, *ANSWER_RANGES):
             continue
         reason = f"these items have {listed(possible)}"
         if name == "mean_score":

@@ -21,9 +21,10 @@ from qagate.cases.earlier import (
 )
 from qagate.evaluators import core, doors
 from qagate.evaluators.adjudications import AdjudicatedJudge, Adjudications
-from qagate.evaluators.answers.reader import read_reply, read_text
+from qagate.evaluators.answers.reader import Asked, read_reply, read_text
+from qagate.evaluators.answers.state_rules import StateRules
+from qagate.evaluators.answers.states import BREAK
 from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
-from qagate.evaluators.finishes import FILTERED, INCOMPLETE, LENGTH
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
@@ -31,7 +32,7 @@ from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
-from qagate.evaluators.runtime.task import MetricRunner, ReadingTask, Task
+from qagate.evaluators.runtime.task import Around, MetricRunner, ReadingTask, Task
 
 
 def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
@@ -54,7 +55,7 @@ class RecordedAnswer:
         if case.recorded is None:
             message = "the data file has no recorded answer; name a --model"
             raise CallError("no_recorded_answer", message)
-        return read_text(case.recorded)
+        return read_text(case.recorded, asked=asked_of(None, case))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,6 @@ class PromptedAnswer:
     model: Model
     prompt: Prompt | None
     """None for a model that takes the case itself."""
-    whole: bool = False
-    """Refuse an answer cut at its token limit: the start of a word may be another word."""
 
     @property
     def spec(self) -> str:
@@ -73,10 +72,15 @@ class PromptedAnswer:
         return self.model.spec
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> core.ReadAnswer:
-        """Return the reply as read. Raises CallError for a filtered or cut one."""
-        reply = await ask(self.model, self._request(case, repeat))
-        self._refuse_incomplete(reply)
-        return read_reply(reply)
+        """Return the reply as read. Raises CallError if none came."""
+        request = self._request(case, repeat)
+        reply = await ask(self.model, request)
+        limit = request.parameters.get("max_tokens", self.model.limits.max_tokens)
+        return read_reply(
+            reply,
+            asked_of(self.prompt, case),
+            limit if isinstance(limit, int) else None,
+        )
 
     def _request(self, case: Case, repeat: int) -> core.Request:
         messages: tuple[core.Message, ...] = ()
@@ -97,29 +101,34 @@ class PromptedAnswer:
             messages=messages, version=version, repeat=repeat, case=asked_case
         )
 
-    def _refuse_incomplete(self, reply: core.Reply) -> None:
-        """Raise CallError for a reply that is no whole answer.
 
-        A text that was cut at the token limit may be one all the same, unless it is empty or
-        the whole is needed.
-        """
-        if reply.finish == FILTERED:
-            raise CallError(
-                "filtered", f"{self.spec}: the provider filtered the answer"
-            )
-        is_cut = reply.finish == LENGTH
-        needs_rest = self.whole or not reply.text.strip()
-        if (is_cut and needs_rest) or reply.finish == INCOMPLETE:
-            raise CallError(
-                "cut", f"{self.spec}: the answer was cut at the token limit; raise it"
-            )
+def asked_of(prompt: Prompt | None, case: Case) -> Asked:
+    """Return what an answer to a case is held against, to know an echo.
+
+    The words of the context and of options that the question lists are none of the prompt's own.
+    """
+    question = case.question
+    if ":" in question:  # behind the last one may be options
+        question = question.rpartition(":")[0] + BREAK
+    texts = [question]
+    if prompt is not None:
+        values = {"question": question, "context": BREAK}
+        texts += [fill(prompt.system, values), fill(prompt.user, values)]
+    return Asked(
+        language=case.language,
+        question=case.question,
+        texts=tuple(texts),
+        golds=case.golds,
+    )
 
 
-def read_earlier(earlier: EarlierAnswer) -> core.ReadAnswer | None:
+def read_earlier(
+    earlier: EarlierAnswer, prompt: Prompt | None
+) -> core.ReadAnswer | None:
     """Return an earlier run's answer as today's reader reads its reply; None if it had none."""
     if earlier.reply is None:
         return None
-    return read_text(earlier.reply, earlier.finish)
+    return read_text(earlier.reply, earlier.finish, asked_of(prompt, earlier.case))
 
 
 def make_tasks(
@@ -166,6 +175,9 @@ class _SliceTasks:
         """The judges made so far, by the run whose words they read and the judged repeat."""
         self._answerer = _answerer(self._slice, self._cases, model)
         self._runners = metric_runners(self._slice, self._cases, judges.first_model)
+        self._state_rules = state_rules_of(
+            self._slice, _place(self._slice, self._cases, 1)
+        )
         self._passes = partial(
             self._slice.kind.passes,
             passing=self._slice.passing,
@@ -192,6 +204,8 @@ class _SliceTasks:
                 _calls_right, passing=self._slice.passing, bar=self._slice.pass_bar
             ),
             is_labelled=not self._slice.kind.answered,
+            state_rules=self._state_rules,
+            around=self._around(self._slice),
         )
 
     def _age(self, earlier: Sequence[EarlierAnswers]) -> AnswerAge:
@@ -214,8 +228,8 @@ class _SliceTasks:
         but no answer to a question by the golds of another one.
         """
         answer = earlier.by_key[item.key]
-        old = read_earlier(answer)
-        now = self._reading(answer.case, self._judge(item), old)
+        old = read_earlier(answer, self._slice.prompt)
+        now = self._reading(answer.case, self._judge(item), old, self._slice)
         yield f"{earlier.role}{NOW}", now
         slice_then = earlier.slices_then.get(item.slice.name)
         is_edited = answer.case != item.case
@@ -223,15 +237,18 @@ class _SliceTasks:
             return
         case_then = answer.then or item.case
         judge_then = self._judge(item, slice_then, earlier.role)
-        yield (
-            f"{earlier.role}{THEN}",
-            self._reading(case_then, judge_then, old),
-        )
-        new_then = self._reading(case_then, judge_then, None)
+        slice_read = slice_then or self._slice
+        old_then = self._reading(case_then, judge_then, old, slice_read)
+        yield f"{earlier.role}{THEN}", old_then
+        new_then = self._reading(case_then, judge_then, None, slice_read)
         yield f"{earlier.role}{NOW_THEN}", replace(new_then, reads_new_answer=True)
 
     def _reading(
-        self, case: Case, judge: Judge, answer: core.ReadAnswer | None
+        self,
+        case: Case,
+        judge: Judge,
+        answer: core.ReadAnswer | None,
+        slice_: Slice,
     ) -> ReadingTask:
         return ReadingTask(
             case=case,
@@ -239,7 +256,13 @@ class _SliceTasks:
             passes=self._passes,
             answer=answer,
             metric_runners=self._runners,
+            state_rules=self._state_rules,
+            around=self._around(slice_),
         )
+
+    def _around(self, slice_: Slice) -> Around:
+        """Return what stands before the judge of a slice."""
+        return partial(around, slice_=slice_, adjudications=self._adjudications)
 
     def _judge(
         self, item: PlannedItem, slice_then: Slice | None = None, role: str = ""
@@ -292,9 +315,7 @@ def _answerer(
                 f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
                 "or give --prompt"
             )
-        # Where options are read, a cut answer is refused: half a word may be another word.
-        whole = slice_.kind.closed
-        return PromptedAnswer(model=model, prompt=slice_.prompt, whole=whole)
+        return PromptedAnswer(model=model, prompt=slice_.prompt)
     if all(case.recorded is None for case in cases):
         raise UsageError(
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
@@ -320,6 +341,11 @@ def _judge_of_slice(
         judge = ChoiceJudge()
     else:
         judge = judges.build(place)
+    return around(judge, slice_=slice_, adjudications=adjudications)
+
+
+def around(judge: Judge, *, slice_: Slice, adjudications: Adjudications) -> Judge:
+    """Return a judge of a slice with what stands before it: people's verdicts, and checks."""
     if adjudications and slice_.kind.answered:
         labels = slice_.kind.fixed or slice_.labels
         judge = AdjudicatedJudge(
@@ -329,6 +355,22 @@ def _judge_of_slice(
         make_checked = doors.load_checked_judge()
         judge = make_checked(checks=slice_.checks, behind=judge)
     return judge
+
+
+def state_rules_of(slice_: Slice, place: Place) -> StateRules:
+    """Return what the states of a slice's answers are graded as."""
+    is_json = any(check.check == "json_schema" for check in slice_.checks)
+    if slice_.kind.by_checks:
+        return StateRules(needs_whole=is_json)
+    if place.style == "rated":
+        return StateRules(rates_empty=True, needs_whole=is_json)
+    silent = slice_.kind.silent or core.NOT_ATTEMPTED
+    if silent == core.NOT_ATTEMPTED and place.labels != core.GRADES:
+        silent = ""  # a rubric's own labels say what such an answer is
+    is_closed = slice_.kind.closed
+    return StateRules(
+        silent=silent, needs_whole=is_json or is_closed, reads_refusals=is_closed
+    )
 
 
 def metric_runners(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from qagate.evaluators.core import Case, Judge, Model, Reply, Request, Verdict
+    from qagate.evaluators.core import Case, Judge, Model, Reply, Request
     from qagate.evaluators.ledger import Ledger
     from qagate.evaluators.ledger.place import PostgresUrl
     from qagate.evaluators.ledger.store import Store
@@ -177,13 +177,8 @@ def load_lexical_judge() -> LexicalJudgeMaker:
 class PanelMaker(Protocol):
     """Makes a judge of several that vote."""
 
-    def __call__(
-        self,
-        *,
-        judges: tuple[Judge, ...],
-        verdict_without_call: Callable[[Case, str], Verdict | None] | None = None,
-    ) -> Judge:
-        """Return the panel. ``verdict_without_call`` judges answers that need no judge."""
+    def __call__(self, *, judges: tuple[Judge, ...]) -> Judge:
+        """Return the panel."""
 
 
 def load_panel() -> PanelMaker:

@@ -102,18 +102,23 @@ def encode_fixed(value: str) -> str:
 
 
 def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
-    """Return the answer, or its first ``limit`` bytes of UTF-8 with a note of the cut.
+    """Return the answer, or the beginning and the end of one with more than ``limit`` bytes.
 
-    It is cut between two characters, so a few bytes less may be left.
+    What a model says last may be its answer. Each half is cut between two characters, so a few
+    bytes less than the limit may be left; a note of the cut stands between the halves.
     """
     raw = answer.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return answer
-    end = limit
-    while _is_inside_character(raw[end]):
-        end -= 1
-    start = raw[:end].decode("utf-8", "surrogatepass")
-    return f"{start} [... cut: {len(raw):,} bytes in all]"
+    end_of_beginning = limit // 2
+    while _is_inside_character(raw[end_of_beginning]):
+        end_of_beginning -= 1
+    start_of_end = len(raw) - limit // 2
+    while start_of_end < len(raw) and _is_inside_character(raw[start_of_end]):
+        start_of_end += 1
+    beginning = raw[:end_of_beginning].decode("utf-8", "surrogatepass")
+    end = raw[start_of_end:].decode("utf-8", "surrogatepass")
+    return f"{beginning} [... cut: {len(raw):,} bytes in all ...] {end}"
 
 
 def _is_inside_character(byte: int) -> bool:

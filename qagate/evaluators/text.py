@@ -42,7 +42,9 @@ _CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
 _CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 MAX_ANSWER_BYTES = 256 * 1024
-"""A longer answer is cut before judges and reports see it."""
+"""A longer answer is shortened before judges and reports see it."""
+KEPT_OF_GIANT = 32_000
+"""Characters of its beginning, and of its end, that are left."""
 SHOWN = 80
 """Characters of a value that a message shows."""
 _TYPES = {bool: "true or false", int: "a number", float: "a number", type(None): "null"}
@@ -66,15 +68,17 @@ _SHORTEST_MATCH = 8  # pwd= and four characters
 def travelling(answer: str) -> str:
     """Return an answer as judges and reports get it; only the ledger holds a giant one whole.
 
-    Of more than 256 kB the first 65,536 characters stay, with the length and hash of the whole.
+    Of more than 256 kB the beginning and the end stay, 32,000 characters each: what a model says
+    last may be its answer. Between them stand the length and hash of the whole.
     """
     if len(answer) <= MAX_ANSWER_BYTES // 4:  # bytes that a character may take
         return answer
     whole = answer.encode("utf-8", "surrogatepass")
     if len(whole) <= MAX_ANSWER_BYTES:
         return answer
-    mark = f"[cut: {len(answer):,} characters, SHA-256 {hashlib.sha256(whole).hexdigest()}]"
-    return f"{answer[: MAX_ANSWER_BYTES // 4]} {mark}"
+    digest_of_whole = hashlib.sha256(whole).hexdigest()
+    mark = f"[cut: {len(answer):,} characters, SHA-256 {digest_of_whole}]"
+    return f"{answer[:KEPT_OF_GIANT]} {mark} {answer[-KEPT_OF_GIANT:]}"
 
 
 def without_invisible(text: str) -> str:

@@ -23,6 +23,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -42,7 +43,9 @@ from qagate.evaluators.rubric import load_rubric
 from qagate.evaluators.text import mask, one_line
 from qagate.reports.extras.decide.foreign import Choice
 from qagate.reports.extras.decide.forms import load
+from qagate.reports.run.report_folder import RUN_FILE
 from qagate.reports.run.run_json import load_report
+from tests.support.made_runs import answered, run_of, written
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "tests" / "extras" / "decide" / "results"
@@ -142,16 +145,29 @@ def _ledger_row() -> bytes:
     return row.line.encode()
 
 
-SHEET = b"item,reviewer,verdict,comment\r\nq1,ann,CORRECT,\r\nq2,ann,INCORRECT,why\r\n"
-ADJUDICATION = b"""- key: smoke-en-q1
-  digest: "0123456789abcdef"
-  label: CORRECT
-  reviewer: ann
+SHEET = b"item,verdict,edited,comment,reviewer\r\nq1,CORRECT,,,ann\r\nq2,INCORRECT,,why,ann\r\n"
+ADJUDICATION = b"""- item: smoke-en-q1
+  digest: '0123456789abcdef0123456789abcdef'
+  verdict: CORRECT
+  name: ann
+  reason: the gold is too strict
+  date: '2026-01-02'
 """
 GATES = b"smoke: {en: {correct: {min: 0.5}, drop: {max: 0.1, evidence: confident}}}\n"
-RUN = json.dumps(
-    {"schema_version": 3, "verdict": "PASS", "gates": [], "decision": {"code": 0}}
-).encode()
+SHEET_FILE = json.dumps({"schema_version": 1, "items": [], "choices": {}}).encode()
+
+
+def _run() -> bytes:
+    """Return the ``run.json`` of a small run."""
+    with tempfile.TemporaryDirectory(prefix="qa-fuzz-") as folder:
+        report = run_of(answered("ccine"))
+        return (written(report, Path(folder)) / RUN_FILE).read_bytes()
+
+
+def _load_report(path: Path) -> object:
+    return load_report(path.rename(path.with_name(RUN_FILE)).parent, items=False)
+
+
 KEYS = (
     b"password=hunter22hunter, https://u:p@h.example/x, sk-proj-0123456789abcdef0123"
     b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----"
@@ -162,74 +178,78 @@ ANSWERS = (
     b'{"reason": "so", "grade": "CORRECT"}',
 )
 
-READERS: Mapping[str, Reader] = {
-    "json": Reader(
-        read=lambda path: parse_json(path.read_bytes().decode("utf-8")),
-        seeds=[_ledger_row(), RUN],
-        suffix=".json",
-        refusals=(ValueError, RecursionError),
-    ),
-    "table.csv": Reader(
-        read=read_table, seeds=_files("cases/smoke/*.csv"), suffix=".csv"
-    ),
-    "table.jsonl": Reader(
-        read=read_table,
-        seeds=[b'{"question": "q?", "answer": "a"}\n' * 3],
-        suffix=".jsonl",
-    ),
-    "dataset.yaml": Reader(
-        read=_read_dataset, seeds=_files("cases/*/dataset.yaml"), suffix=".yaml"
-    ),
-    "models.yaml": Reader(
-        read=lambda path: load_catalogue(own=path),
-        seeds=_files("evaluators/models.yaml"),
-        suffix=".yaml",
-    ),
-    "rubric": Reader(
-        read=load_rubric, seeds=_files("evaluators/rubrics/*.yaml"), suffix=".yaml"
-    ),
-    "gates": Reader(read=load_gates, seeds=[GATES], suffix=".yaml"),
-    "adjudications": Reader(
-        read=load_adjudications, seeds=[ADJUDICATION], suffix=".yaml"
-    ),
-    "review form": Reader(
-        read=lambda path: list(read_rows([path])), seeds=[SHEET], suffix=".csv"
-    ),
-    "review sheet": Reader(read=load_issued, seeds=[RUN], suffix=".json"),
-    "ledger row": Reader(
-        read=lambda path: read_line(path.read_bytes(), Signer()),
-        seeds=[_ledger_row()],
-        suffix=".jsonl",
-        refusals=(ValueError, RecursionError),
-    ),
-    "run.json": Reader(read=load_report, seeds=[RUN], suffix=".json"),
-    "inspect archive": Reader(
-        read=_decide,
-        seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*.eval"))],
-        suffix=".eval",
-    ),
-    "result json": Reader(
-        read=_decide,
-        seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*.json"))],
-        suffix=".json",
-    ),
-    "result jsonl": Reader(
-        read=_decide,
-        seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*/samples*"))],
-        suffix=".jsonl",
-    ),
-    "result table": Reader(
-        read=_decide_rows, seeds=[b"id,score\nq1,1\nq2,0.5\n"], suffix=".csv"
-    ),
-    "judge's reply": Reader(read=_read_reply, seeds=ANSWERS, suffix=".txt"),
-    "rule judge": Reader(read=_grade_by_rules, seeds=ANSWERS, suffix=".txt"),
-    "masks": Reader(read=_mask, seeds=[KEYS], suffix=".txt"),
-    "waits": Reader(
-        read=_waits,
-        seeds=[b"20", b"1m30s", b"Wed, 21 Oct 2026 07:28:00 GMT"],
-        suffix=".txt",
-    ),
-}
+
+@cache
+def readers() -> Mapping[str, Reader]:
+    """Return the readers by name."""
+    return {
+        "json": Reader(
+            read=lambda path: parse_json(path.read_bytes().decode("utf-8")),
+            seeds=[_ledger_row(), SHEET_FILE],
+            suffix=".json",
+            refusals=(ValueError, RecursionError),
+        ),
+        "table.csv": Reader(
+            read=read_table, seeds=_files("cases/smoke/*.csv"), suffix=".csv"
+        ),
+        "table.jsonl": Reader(
+            read=read_table,
+            seeds=[b'{"question": "q?", "answer": "a"}\n' * 3],
+            suffix=".jsonl",
+        ),
+        "dataset.yaml": Reader(
+            read=_read_dataset, seeds=_files("cases/*/dataset.yaml"), suffix=".yaml"
+        ),
+        "models.yaml": Reader(
+            read=lambda path: load_catalogue(own=path),
+            seeds=_files("evaluators/models.yaml"),
+            suffix=".yaml",
+        ),
+        "rubric": Reader(
+            read=load_rubric, seeds=_files("evaluators/rubrics/*.yaml"), suffix=".yaml"
+        ),
+        "gates": Reader(read=load_gates, seeds=[GATES], suffix=".yaml"),
+        "adjudications": Reader(
+            read=load_adjudications, seeds=[ADJUDICATION], suffix=".yaml"
+        ),
+        "review form": Reader(
+            read=lambda path: list(read_rows([path])), seeds=[SHEET], suffix=".csv"
+        ),
+        "review sheet": Reader(read=load_issued, seeds=[SHEET_FILE], suffix=".json"),
+        "ledger row": Reader(
+            read=lambda path: read_line(path.read_bytes(), Signer()),
+            seeds=[_ledger_row()],
+            suffix=".jsonl",
+            refusals=(ValueError, RecursionError),
+        ),
+        "run.json": Reader(read=_load_report, seeds=[_run()], suffix=".json"),
+        "inspect archive": Reader(
+            read=_decide,
+            seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*.eval"))],
+            suffix=".eval",
+        ),
+        "result json": Reader(
+            read=_decide,
+            seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*.json"))],
+            suffix=".json",
+        ),
+        "result jsonl": Reader(
+            read=_decide,
+            seeds=[path.read_bytes() for path in sorted(RESULTS.glob("*/samples*"))],
+            suffix=".jsonl",
+        ),
+        "result table": Reader(
+            read=_decide_rows, seeds=[b"id,score\nq1,1\nq2,0.5\n"], suffix=".csv"
+        ),
+        "judge's reply": Reader(read=_read_reply, seeds=ANSWERS, suffix=".txt"),
+        "rule judge": Reader(read=_grade_by_rules, seeds=ANSWERS, suffix=".txt"),
+        "masks": Reader(read=_mask, seeds=[KEYS], suffix=".txt"),
+        "waits": Reader(
+            read=_waits,
+            seeds=[b"20", b"1m30s", b"Wed, 21 Oct 2026 07:28:00 GMT"],
+            suffix=".txt",
+        ),
+    }
 
 
 def mutated(seed: bytes, chance: random.Random) -> bytes:
@@ -290,7 +310,7 @@ def fuzz(name: str, seconds: float, seed: int, kept: Path) -> None:
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
     limit = pages * resource.getpagesize() + MEMORY_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    reader = READERS[name]
+    reader = readers()[name]
     chance = random.Random(f"{name}-{seed}")
     findings: dict[str, Path] = {}
     count = 0
@@ -322,12 +342,12 @@ def main() -> int:
     """Fuzz the readers one after the other; return 1 where there was a finding."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180.0, help="for each reader")
-    parser.add_argument("--reader", choices=list(READERS), action="append")
+    parser.add_argument("--reader", choices=list(readers()), action="append")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     kept = Path(tempfile.mkdtemp(prefix="qa-fuzz-findings-"))
     failed = False
-    for name in given.reader or READERS:
+    for name in given.reader or readers():
         process = multiprocessing.get_context("fork").Process(
             target=fuzz, args=(name, given.seconds, given.seed, kept)
         )

@@ -17,7 +17,7 @@ CITIES = ["Plovdiv", "Sofia", "Varna", "Ruse"]
 CHOICE = "kind: choice\nlanguages: {en: {file: a.csv}}\n"
 
 
-def one(folder: Path, index_from: int | None = None, **row: object) -> Case:
+def case_of(folder: Path, index_from: int | None = None, **row: object) -> Case:
     """Return the case of a row whose options are CITIES unless it says otherwise."""
     row = {"question": "Which is the capital?", "options": CITIES, **row}
     path = folder / "data.jsonl"
@@ -29,12 +29,12 @@ def one(folder: Path, index_from: int | None = None, **row: object) -> Case:
 
 def refused(folder: Path, **row: object) -> str:
     with pytest.raises(UsageError) as caught:
-        one(folder, **row)  # type: ignore[arg-type]
+        case_of(folder, **row)  # type: ignore[arg-type]
     return str(caught.value)
 
 
 def test_the_question_is_shown_with_its_options(tmp_path: Path) -> None:
-    case = one(tmp_path, answer="Sofia")
+    case = case_of(tmp_path, answer="Sofia")
     shown = [
         f"{letter}) {text}" for letter, text in zip("ABCD", case.options, strict=True)
     ]
@@ -46,7 +46,7 @@ def test_the_question_is_shown_with_its_options(tmp_path: Path) -> None:
     "answer", ["Sofia", "sofia.", "B", "b", "(B)", "B.", "Б", ["B"]]
 )
 def test_a_key_is_a_letter_or_a_text(tmp_path: Path, answer: object) -> None:
-    case = one(tmp_path, answer=answer)
+    case = case_of(tmp_path, answer=answer)
     assert case.golds == ("Sofia",)
     assert case.label is not None
     assert case.options["ABCD".index(case.label)] == "Sofia"
@@ -64,7 +64,7 @@ def test_a_key_is_a_letter_or_a_text(tmp_path: Path, answer: object) -> None:
 def test_a_number_counts_from_where_the_set_says(
     tmp_path: Path, name: str, number: object, index_from: int | None
 ) -> None:
-    assert one(tmp_path, index_from, **{name: number}).golds == ("Sofia",)
+    assert case_of(tmp_path, index_from, **{name: number}).golds == ("Sofia",)
 
 
 def test_a_number_that_may_count_from_0_or_1_is_refused(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_number_that_may_count_from_0_or_1_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_number_that_is_an_options_text_is_that_option(tmp_path: Path) -> None:
-    assert one(tmp_path, options=["3", "1", "7"], answer="7").golds == ("7",)
+    assert case_of(tmp_path, options=["3", "1", "7"], answer="7").golds == ("7",)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_number_that_is_an_options_text_is_that_option(tmp_path: Path) -> None
 def test_options_stand_in_a_list_or_in_columns(
     tmp_path: Path, row: dict[str, object]
 ) -> None:
-    case = one(tmp_path, **{"options": None, **row}, answer="B")  # type: ignore[arg-type]
+    case = case_of(tmp_path, **{"options": None, **row}, answer="B")  # type: ignore[arg-type]
     assert sorted(case.options) == ["Plovdiv", "Sofia", "Varna"]
     assert case.golds == ("Sofia",)
     assert case.metadata == {}
@@ -107,7 +107,7 @@ def test_options_stand_in_a_list_or_in_columns(
 
 def test_labels_of_the_file_name_its_options(tmp_path: Path) -> None:
     options = [{"text": "no", "label": "1"}, {"text": "yes", "label": "2"}]
-    assert one(tmp_path, options=options, answer="2").golds == ("yes",)
+    assert case_of(tmp_path, options=options, answer="2").golds == ("yes",)
 
 
 def test_a_csv_file_has_options_in_columns(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_csv_file_has_options_in_columns(tmp_path: Path) -> None:
     "answer", ["CADB", "C, A, D, B", "3142", "3 > 1 > 4 > 2", [*"CADB"]]
 )
 def test_a_key_may_be_an_order(tmp_path: Path, answer: object) -> None:
-    case = one(tmp_path, answer=answer)
+    case = case_of(tmp_path, answer=answer)
     assert case.golds == ("Varna, Plovdiv, Ruse, Sofia",)
     assert choice_of(case, "Varna, Plovdiv, Ruse, Sofia") == case.label
     assert choice_of(case, "Varna, Ruse, Plovdiv, Sofia") != case.label
@@ -168,13 +168,13 @@ def test_a_row_without_one_right_option_is_refused(
 @pytest.mark.parametrize("answer", ["A", "C", "2 R", ["C"]])
 def test_equal_options_are_shown_once(tmp_path: Path, answer: object) -> None:
     """Either key means the same text."""
-    case = one(tmp_path, options=["2 R", "3 R", "2 R"], answer=answer)
+    case = case_of(tmp_path, options=["2 R", "3 R", "2 R"], answer=answer)
     assert sorted(case.options) == ["2 R", "3 R"]
     assert case.golds == ("2 R",)
 
 
 def test_options_that_differ_in_case_alone_are_told_apart(tmp_path: Path) -> None:
-    case = one(tmp_path, options=["AABb", "AaBb"], answer="AaBb")
+    case = case_of(tmp_path, options=["AABb", "AaBb"], answer="AaBb")
     assert choice_of(case, "AaBb") == case.label
     assert choice_of(case, "AABb") != case.label
 
@@ -184,8 +184,8 @@ def test_the_order_in_the_file_changes_no_case_and_no_grade(
     tmp_path_factory: pytest.TempPathFactory, order: list[str], answer: str
 ) -> None:
     folder = tmp_path_factory.mktemp("orders")
-    usual = one(folder, answer="Sofia")
-    case = one(folder, options=order, answer="Sofia")
+    usual = case_of(folder, answer="Sofia")
+    case = case_of(folder, options=order, answer="Sofia")
     assert replace(case, digest="") == replace(usual, digest="")
     assert case.digest == usual.digest
     assert choice_of(case, answer) == choice_of(usual, answer)
@@ -227,11 +227,11 @@ def test_only_choices_are_shuffled(tmp_path: Path) -> None:
 
 def test_questions_on_one_passage_form_a_cluster(tmp_path: Path) -> None:
     kind = made(tmp_path, "choice").kind
-    with_passage = one(tmp_path, answer="A", passage="A text.")
+    with_passage = case_of(tmp_path, answer="A", passage="A text.")
     assert kind.cluster_of(with_passage) == kind.cluster_of(
-        one(tmp_path, answer="B", passage="A text.", question="Another?")
+        case_of(tmp_path, answer="B", passage="A text.", question="Another?")
     )
-    assert kind.shared(one(tmp_path, answer="A")) == ()
+    assert kind.shared(case_of(tmp_path, answer="A")) == ()
 
 
 @pytest.mark.parametrize("gold", ["1", "B", "Б"])

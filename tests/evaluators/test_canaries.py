@@ -11,6 +11,7 @@ from pathlib import Path
 from qagate.cases.tasks import RecordedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.answers.reader import read_text
+from qagate.evaluators.answers.state_rules import StateRules
 from qagate.evaluators.core import Outcome, Reply, Request
 from qagate.evaluators.extras.panel.panel import PanelJudge
 from qagate.evaluators.judges.drift import CanaryResult
@@ -311,7 +312,13 @@ def test_each_member_of_a_panel_is_asked(tmp_path: Path) -> None:
 def test_an_answer_for_which_no_model_was_asked_is_no_canary(tmp_path: Path) -> None:
     """An empty answer gets its verdict without a call."""
     world = World(tmp_path, items=3, sides=("wrong",), languages=("bg",))
+    rules = StateRules(silent=core.NOT_ATTEMPTED)
     silent = world._task("bg", "", world.judge())
+    readings = {
+        name: replace(reading, state_rules=rules)
+        for name, reading in silent.readings.items()
+    }
+    silent = replace(silent, state_rules=rules, readings=readings)
     world.tasks = lambda run: [  # type: ignore[method-assign]
         silent,
         world._task("bg", f"wrong new {run} 0", world.judge()),

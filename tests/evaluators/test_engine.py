@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from qagate.cases.tasks import PromptedAnswer
 from qagate.evaluators import core
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import CallSettings, RetryPolicy
@@ -20,7 +19,7 @@ from qagate.evaluators.runtime.outcomes import OutcomeReader, Status
 from qagate.evaluators.runtime.process import EngineThread
 from qagate.evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import Bench, prompted, task
-from tests.support.scripted import PROMPT, Scripted, ask_for
+from tests.support.scripted import Scripted, ask_for
 from tests.support.tables import tabled
 
 
@@ -61,18 +60,6 @@ class AskingJudge:
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         await ask(self.model, ask_for(f"Is {answer} right in {case.id}?"))
         return core.Verdict(grade=core.CORRECT)
-
-
-@tabled("text", "finish", "whole", "kind")
-def test_withheld_answers(
-    tmp_path: Path, text: str, finish: str, whole: bool, kind: str
-) -> None:
-    """A filtered reply, or one cut before its first word, is an ERROR and no miss. A cut sentence
-    is judged as it stands; a cut yes or no may be the start of another word."""
-    model = Scripted(lambda request: core.Reply(text=text, finish=finish))
-    answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
-    one = Bench(tmp_path, [replace(prompted(1, model), answerer=answerer)]).run()["k1"]
-    assert (one.state, one.kind) == ("error" if kind else "passed", kind)
 
 
 def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
-from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
+from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.models.pricing import PriceTier, Pricing
 from qagate.evaluators.models.spec import Prices, Spec, parse
@@ -74,9 +74,7 @@ def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
 
 def test_judges_are_foreseen() -> None:
     """Any that may be asked while the answer is unknown; of known answers those that will be."""
-    panel = PanelJudge(
-        judges=(choice("a"), choice("b")), verdict_without_call=verdict_without_call
-    )
+    panel = PanelJudge(judges=(choice("a"), choice("b")))
     assert specs_of(ahead(panel)) == [("m", False), ("a", False), ("b", False)]
     cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
     assert specs_of(ahead(cascade)) == [("m", False), ("a", False)]

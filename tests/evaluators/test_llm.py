@@ -21,7 +21,6 @@ from qagate.evaluators.judges.rubric_judge import (
 )
 from qagate.evaluators.kept_requests import request_key
 from qagate.evaluators.ledger import Ledger
-from qagate.evaluators.replies.labels import LONGEST, blank, content_free
 from qagate.evaluators.replies.readers import Invalid, read_scores
 from qagate.evaluators.rubric import (
     PASS_BAR,
@@ -137,19 +136,6 @@ def test_a_judge_that_draws_its_replies_is_asked_three_times() -> None:
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
 
-def test_an_answer_without_content_costs_nothing() -> None:
-    """NOT_ATTEMPTED unless the gold is such a text; blank is rated 1, poor by the rater."""
-    model = Scripted(replies(core.Reply(text="A")))
-    judge = RubricJudge(model=model, rubric=make_rubric("letter"))
-    assert judge_it(judge, "Отговор:").grade == core.NOT_ATTEMPTED
-    assert model.requests == []
-    assert judge_it(judge, "#", golds=("диез", "#")).grade == core.CORRECT
-    rater = Scripted(replies(call("rate", '{"rating": 2}')))
-    rating = RubricJudge(model=rater, rubric=make_rubric("rate"))
-    assert judge_it(rating, " \u200b\n").rating == 1
-    assert judge_it(rating, "Solution:").rating == 2
-
-
 def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
     model = Scripted(
@@ -189,33 +175,6 @@ def test_yes_and_no_need_no_model() -> None:
     assert [one.grade for one in verdicts] == [core.YES, core.NO, core.UNANSWERED]
     assert all(one.reason for one in verdicts)
     assert judge.spec == "rule:yes_no"
-
-
-@tabled("answer")
-def test_announcements_and_punctuation_are_no_content(answer: str) -> None:
-    """In every language; but a gold of that kind leaves the decision to the judge."""
-    assert content_free(answer, ["Jupiter"])
-    assert not content_free(answer, ["Jupiter", "Solution"])
-
-
-def test_anything_else_is_content_and_a_blank_answer_never() -> None:
-    """A letter, a number, a sign with a meaning; blanks not even where the gold is punctuation."""
-    for answer in (
-        "C",
-        "-7",
-        "<p>",
-        "π",
-        "∞",
-        "Answer: 42",
-        "Solution of salt",
-        "0",
-        "👍",
-    ):
-        assert not content_free(answer, ["Jupiter"]), answer
-    assert not content_free(". " * LONGEST + "x", ["Jupiter"])
-    for answer in ("", " \n", "\u200b\ufeff", "\x00", "\u2800"):
-        assert blank(answer)
-        assert content_free(answer, ["#"])
 
 
 class JudgeRun:

@@ -351,8 +351,7 @@ def test_a_cut_or_filtered_reply_may_be_empty(provider: str, finish: str) -> Non
         lambda body: finished(provider, changed(path, nothing)(body), reason),  # type: ignore[arg-type]
     )
     assert (got.text, got.calls) == ("", ())
-    cut = "incomplete" if provider == "openai-responses" else "length"
-    assert got.finish == (cut if finish == "length" else "content_filter")
+    assert got.finish == ("length" if finish == "length" else "content_filter")
 
 
 @both

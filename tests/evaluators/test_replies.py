@@ -86,9 +86,6 @@ def test_reasons_and_thoughts() -> None:
     """Thoughts are dropped, open ones noticed; a reason is text of any length, or empty."""
     for before in (" " * 300_000, "The two names are the same. " * 40 + "\n"):
         assert grade_of(f"{before}A") == CORRECT
-    assert reading.spoken("a<think>b<think>c</think>d</think>e") == "ae"
-    assert reading.spoken("b</THINK>e") == "e"
-    assert reading.spoken("a<think>b") is None
     assert (
         reading.read_reason(called('{"reason": "wrong year", "grade": "B"}'))
         == "wrong year"

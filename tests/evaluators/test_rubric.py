@@ -232,8 +232,9 @@ def test_a_long_answer_is_cut_with_a_mark(unit: str) -> None:
         rubrics.ANSWER_BYTES // size
     )
     cut = rubrics.shortened(unit * (rubrics.ANSWER_BYTES + 1))
-    mark = f" [... cut: {(rubrics.ANSWER_BYTES + 1) * size:,} bytes in all]"
-    assert cut == unit * (rubrics.ANSWER_BYTES // size) + mark
+    mark = f" [... cut: {(rubrics.ANSWER_BYTES + 1) * size:,} bytes in all ...] "
+    half = unit * (rubrics.ANSWER_BYTES // 2 // size)
+    assert cut == half + mark + half
     sendable(cut).encode("utf-8")
 
 
@@ -331,11 +332,11 @@ def test_all_that_a_provider_can_cache_comes_first(
 
 
 def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record() -> None:
-    """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
+    """The judge sees both ends, 32 kB, and a mark; ``records.jsonl`` has every character."""
     answer = "ж" * rubrics.ANSWER_BYTES
     seen = flat(judge_messages(bundled("simpleqa.en.yaml"), CASE, answer))
-    kept = "ж" * (rubrics.ANSWER_BYTES // 2)
-    cut = f"{kept} [... cut: {2 * rubrics.ANSWER_BYTES:,} bytes in all]"
+    half = "ж" * (rubrics.ANSWER_BYTES // 4)
+    cut = f"{half} [... cut: {2 * rubrics.ANSWER_BYTES:,} bytes in all ...] {half}"
     assert f'"{cut}"' in seen
     (line,) = rendered(run_of(answered("c", answer=answer)))[
         "records.jsonl"

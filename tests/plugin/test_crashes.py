@@ -16,6 +16,7 @@ from qagate.reports.plugin import (
     crash_guard,
     finish,
     session_results,
+    system_needs,
     worker,
 )
 from tests.support.fixtures import Captured, Patch
@@ -234,7 +235,7 @@ def test_an_error_that_pytest_understands_is_no_crash(error: Exception) -> None:
 def test_a_crash_of_the_thread_that_loads_writers_ends_the_run_with_its_code(
     capitals: Project, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(controller, "_load_writers", crash)
+    monkeypatch.setattr(system_needs, "import_module", crash)
     done = capitals.run_in_process("qa")
     assert done.ret == CRASHED
     assert LINE.match(done.outlines[-1])
@@ -333,3 +334,12 @@ def test_a_key_among_the_words_of_a_command_is_not_said_again(
         command.main(["ledger", "stats", "postgres://u:a/hunter22@h.example/db"]) == 4
     )
     assert "hunter22" not in capsys.readouterr().err
+
+
+def test_a_text_in_place_of_a_files_name_is_a_mistake_of_the_user(
+    capitals: Project,
+) -> None:
+    """A system raises an error of its own for a name of more than 255 bytes."""
+    text = "Answer in one short sentence. " * 12
+    line = capitals.refused(f"--baseline={text}", "qa")
+    assert "put it into a file and name that" in line

@@ -20,7 +20,8 @@ ITEMS = 40
 LABELS = {"CORRECT": 40, "INCORRECT": 40, "NOT_ATTEMPTED": 20}
 ALL_LABELS = sum(LABELS.values())
 CANARIES = 45 + 15 + 30
-TEXTS = {"CORRECT": "Sofia", "INCORRECT": "Varna", "NOT_ATTEMPTED": "I do not know"}
+REFUSAL = "I do not know what the town at that place was called back then"
+TEXTS = {"CORRECT": "Sofia", "INCORRECT": "Varna", "NOT_ATTEMPTED": REFUSAL}
 GATES = "correct: {min: 0.5}, drop: {max: 0.4}"
 
 

@@ -53,9 +53,6 @@ def started(
     until(lambda: not alive(process.pid))
 
 
-INTERRUPT = (
-    "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)\n"
-)
 SLOW = pytest.mark.slow
 PLAIN, N2 = (), ("-n", "2")
 SIGNALS = [
@@ -104,6 +101,44 @@ def test_a_signal_leaves_a_partial_report(
     assert (states.total(), states["missing"] > 0) == (ITEMS, True)
 
 
+@pytest.mark.parametrize("workers", [PLAIN, pytest.param(N2, marks=SLOW)])
+def test_a_closed_terminal_leaves_a_partial_report(
+    capitals: Project, workers: tuple[str, ...]
+) -> None:
+    """It ends every process at once, and no reply in flight is lost."""
+    with (
+        loopback(handler=after(0.3)) as server,
+        started(capitals, server, *workers, "--concurrency", "2") as process,
+    ):
+        until(lambda: server.count >= 5)
+        os.killpg(process.pid, signal.SIGHUP)
+        output, _ = process.communicate(timeout=60)
+        paid = server.count
+    assert_interrupted(capitals, process, output)
+    assert (
+        ask(capitals.path / ".qa/ledger.sqlite3", "SELECT count(*) FROM calls") == paid
+    )
+    assert f"exit 2; {paid} replies kept, " in output.splitlines()[-1]
+
+
+def test_a_closed_terminal_is_not_heard_under_nohup(capitals: Project) -> None:
+    with loopback(handler=after(0.1)) as server:
+        model = f"--model=openai:m@{server.url}/v1"
+        process = subprocess.Popen(
+            ["nohup", sys.executable, "-m", "pytest", model, RULES, "qa"],
+            cwd=capitals.path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        until(lambda: server.count >= 2)
+        os.killpg(process.pid, signal.SIGHUP)
+        output, _ = process.communicate(timeout=60)
+    assert "INTERRUPTED" not in output
+    assert capitals.report()["complete"] is True
+
+
 def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]":
     """Run Python as a user would, not as a worker of this suite."""
     environ = {name: value for name, value in os.environ.items() if name != WORKER}
@@ -113,17 +148,21 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupt_of_the_imports_is_one_line(
-    project: Project, capitals: Project
+    project: Project, capitals: Project, name: str
 ) -> None:
     """Exit 2 and one line from our first import on, no traceback; a report is partial (R2)."""
+    interrupt = (
+        f"import os, signal, time; os.kill(os.getpid(), signal.{name}); time.sleep(9)\n"
+    )
     project.write(
-        "interrupted.py", f"import qagate.reports.plugin.first_seconds\n{INTERRUPT}"
+        "interrupted.py", f"import qagate.reports.plugin.first_seconds\n{interrupt}"
     )
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"{LINE}\n")
     hook = "@pytest.hookimpl(trylast=True)\ndef pytest_configure():"
-    plugin = f"import pytest\n\n{hook}\n    {INTERRUPT}"
+    plugin = f"import pytest\n\n{hook}\n    {interrupt}"
     capitals.write("interrupted.py", plugin)
     model = "--model=openai:m@http://127.0.0.1:9/v1"
     words = ("-p", "interrupted", model, RULES, "qa")
@@ -152,10 +191,8 @@ def assert_interrupted(
     assert project.report()["complete"] is False
     graded = sum(one["outcome"] in ("passed", "failed") for one in project.records())
     last = output.splitlines()[-1]
-    assert (
-        f"INTERRUPTED: exit 2; {graded} of {ITEMS} answered and kept, no gate decides"
-        in last
-    )
+    assert "INTERRUPTED: exit 2; " in last
+    assert f"{graded} of {ITEMS} items graded, no gate decides" in last
     assert "run the same command again for the rest" in last
 
 

@@ -24,7 +24,7 @@ from qagate.evaluators.core import Outcome, Usage
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.plugin import progress_display as live
-from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.progress import EndedItems, Progress
 from qagate.reports.plugin.terminal import slice_lines
 from qagate.reports.render import console
 from qagate.reports.run.evidence import TrendPoint
@@ -407,3 +407,20 @@ def test_the_command_that_goes_on(
     assert console.next_step(own, tmp_path / given.get("folder", "reports/out")) == (
         wanted if step else []
     )
+
+
+def test_an_item_counts_once_its_outcome_is_here() -> None:
+    """Its test may end first: a worker hears of the outcome by another way."""
+    ended = EndedItems()
+    ended.add("a")
+    ended.add("b")
+    graded = outcome("passed")
+    assert ended.take({"b": graded}) == [("b", graded)]
+    assert ended.take({"b": graded}) == []
+    assert ended.take({"a": graded, "b": graded}) == [("a", graded)]
+
+
+def test_an_item_without_an_outcome_counts_at_the_end() -> None:
+    ended = EndedItems()
+    ended.add("a")
+    assert ended.take({}, all_left=True) == [("a", None)]

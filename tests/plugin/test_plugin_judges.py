@@ -22,12 +22,14 @@ YAML = graded(
 )
 LABELS: str = kept(__file__, "labels")
 SURE, UNSURE = "Sofia", "The city at the foot of Vitosha"
+REFUSAL = "I do not know what the town at that place was called back then"
+"""Rules settle it; it has too many words for the reader of answers."""
 
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
     """Return a project of four items in each of two languages, two of them easy to settle."""
-    answers = [SURE, "I do not know", UNSURE, UNSURE]
+    answers = [SURE, REFUSAL, UNSURE, UNSURE]
     project.dataset("capital", {"en": answers, "bg": answers}, YAML)
     return with_rubrics(project, "capital")
 

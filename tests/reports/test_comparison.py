@@ -131,9 +131,9 @@ def test_changes_hold_what_the_baseline_had() -> None:
     assert [
         (one.key[-2:], one.flip, one.grade, one.reason, one.answer) for one in found
     ] == [
-        ("i1", "broke", "CORRECT", "It is CORRECT.", "c: an answer to 1"),
-        ("i2", "fixed", "INCORRECT", "It is INCORRECT.", "i: an answer to 2"),
-        ("i3", "same", "INCORRECT", "It is INCORRECT.", "i: an answer to 3"),
+        ("i1", "broke", "CORRECT", "It is CORRECT.", "c: 1"),
+        ("i2", "fixed", "INCORRECT", "It is INCORRECT.", "i: 2"),
+        ("i3", "same", "INCORRECT", "It is INCORRECT.", "i: 3"),
     ]
 
 

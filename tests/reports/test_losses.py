@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from qagate.evaluators.metric_specs import MetricSpec
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.losses import unnoticed_loss
+from qagate.reports.render.console import next_step
 from qagate.reports.run.record import Record
 from tests.support.made_records import make_record, make_slice
 from tests.support.made_runs import (
@@ -166,6 +168,22 @@ def last_line(letters: str, *gates: Threshold, **fields: object) -> str:
 def test_a_margin_that_no_loss_reaches_decides_nothing() -> None:
     line = last_line(HALF * 4, BAR, change("rise", 0.1, "attempted"))
     assert line.startswith("NO GATE SEES A LOSS in facts:en (INCORRECT): exit 6; they")
+
+
+@pytest.mark.parametrize(
+    ("has_baseline", "gate"),
+    [(True, "{en: {drop: {max: 0.05}}}"), (False, "{en: {correct: {min: 0.4}}}")],
+)
+def test_the_next_step_is_a_gate_that_notices(has_baseline: bool, gate: str) -> None:
+    blind = change("rise", 0.1, "attempted")
+    if not has_baseline:
+        blind = Threshold(measure="attempted", min=0.5)
+    dataset = facts_dataset(graded_slice("en", blind))
+    records = answered(HALF * 4)
+    baseline = before(run_of(records, dataset)) if has_baseline else None
+    made = run_of(records, dataset, baseline=baseline)
+    (step,) = next_step(made, Path("out"))
+    assert f"echo '{{facts: {gate}}}' > gates.yaml" in step
 
 
 def test_a_margin_below_the_old_share_decides() -> None:

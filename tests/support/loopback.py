@@ -103,7 +103,7 @@ def plausible(rule: Rule = marked) -> Handler:
             said = [
                 value for key, value in MARK.findall(seen.prompt) if key == "answer"
             ]
-            return reply(seen, text=said[-1] if said else "I am a loopback.")
+            return reply(seen, text=said[-1] if said else "Loopback")
         properties = seen.tool[1].get("properties", {})
         return reply(
             seen,

@@ -75,7 +75,7 @@ def answered(letters: str, language: str = "en", **fields: object) -> list[Recor
         own: dict[str, object] = {
             "key": f"facts-{language}-i{number}",
             "question": f"Question {number}?",
-            "answer": None if grade is None else f"{letter}: an answer to {number}",
+            "answer": None if grade is None else f"{letter}: {number}",
             "outcome": state,
             "grade": grade,
             "reason": f"It is {grade}." if grade else "",

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -88,11 +87,8 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        verdict_without_call = partial(
-            rubric_judge.verdict_without_call, style=place.style, labels=place.labels
-        )
         make_panel = doors.load_panel()
-        return make_panel(judges=members, verdict_without_call=verdict_without_call)
+        return make_panel(judges=members)
 
     def _member(self, judge: JudgeSpec, place: Place) -> Judge:
         rules_fit = judge.rules != LEXICAL or place.labels == GRADES

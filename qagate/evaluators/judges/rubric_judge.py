@@ -2,11 +2,10 @@
 
 ``RubricJudge.judge`` puts question, gold and answer into the rubric's messages, asks the model, and
 reads a grade, a rating or the scores of a rating's parts. A reply that cannot be read is asked for
-again: once at temperature 0, as a third reply would be the same, and twice otherwise. The verdict
-on an answer without content needs no call (``verdict_without_call``).
+again: once at temperature 0, as a third reply would be the same, and twice otherwise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -14,7 +13,6 @@ from typing import TypeVar
 from qagate.evaluators import core
 from qagate.evaluators import rubric as rubrics
 from qagate.evaluators.replies import readers
-from qagate.evaluators.replies.labels import blank, content_free
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
@@ -129,27 +127,6 @@ def _whole_number(low: int, high: int) -> dict[str, object]:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
-def verdict_without_call(
-    case: core.Case,
-    answer: str,
-    style: rubrics.Style = "graded",
-    labels: Sequence[str] = core.GRADES,
-) -> core.Verdict | None:
-    """Return the verdict on an answer without content, which needs no judge, else None.
-
-    A blank one is rated 1; the grade is NOT_ATTEMPTED, unless the labels are a rubric's own.
-    """
-    if style == "rated":
-        if not blank(answer):
-            return None
-        return core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
-    if labels != core.GRADES or not content_free(answer, case.golds):
-        return None
-    return core.Verdict(
-        grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked"
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricJudge:
     """A model that grades or rates by a rubric: by a forced call, JSON, or a letter."""
@@ -170,9 +147,6 @@ class RubricJudge:
         Raises JudgeError after two or three unreadable replies, see ``ask_until_read``.
         """
         rubric = self.rubric
-        verdict = verdict_without_call(case, answer, rubric.style, rubric.labels)
-        if verdict is not None:
-            return verdict
         request = self._request(case, answer)
         if rubric.style == "graded":
             return await self._grade(request, ask)

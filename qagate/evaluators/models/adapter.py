@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from qagate.evaluators.core import CallError, Reply, Request, TransientError
+from qagate.evaluators.finishes import CUT, FILTERED, THOUGHT
 from qagate.evaluators.text import Key
 
 if TYPE_CHECKING:
@@ -34,6 +35,25 @@ MAX_NUMBER = 10**9
 would spoil every sum."""
 BATCHES_A_PAGE = 100
 _DIGITS = re.compile(r"[0-9]{1,9}")
+
+
+THOUGHT_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+"""The types of parts that hold what a model thinks, and nothing that it answers."""
+
+
+def finish_of_parts(
+    finish: str,
+    *,
+    has_answer: bool,
+    has_refusal: bool = False,
+    has_thoughts: bool = False,
+) -> str:
+    """Return why a reply ended, where what it holds says so: a refusal, or thoughts alone."""
+    if has_answer or finish in CUT:
+        return finish
+    if has_refusal:
+        return FILTERED
+    return THOUGHT if has_thoughts else finish
 
 
 def refuse_body(problem: str) -> NoReturn:

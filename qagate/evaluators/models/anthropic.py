@@ -78,8 +78,12 @@ def read(content: adapter.JsonObject) -> Reply:
             texts.append(block.text("text"))
         elif block.get("type") == "tool_use":
             calls.append(_call_of(block))
-    if not texts and not calls and finish not in CUT:
+    has_thoughts = any(block.get("type") in adapter.THOUGHT_PARTS for block in blocks)
+    if not texts and not calls and finish not in CUT and not has_thoughts:
         adapter.refuse_body("the message holds neither text nor a tool call")
+    finish = adapter.finish_of_parts(
+        finish, has_answer=bool(texts or calls), has_thoughts=has_thoughts
+    )
     usage = content.details("usage")
     cache_written = usage.tokens(CACHE_WRITTEN)
     cache_read = usage.tokens(CACHE_READ)

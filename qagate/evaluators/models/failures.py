@@ -9,6 +9,7 @@ overlong prompt under statuses that mean other things too, so the words of the b
 searched first.
 """
 
+import errno
 import json
 import re
 from collections.abc import Mapping
@@ -35,6 +36,18 @@ NO_CONNECTION = (
     ConnectionRefusedError,
 )
 """The exceptions of a server that could not be reached."""
+OWN_LACK = "own_lack"
+"""The kind of a call for which this machine had no socket or no memory left."""
+OWN_LACKS = frozenset(
+    {
+        errno.EADDRNOTAVAIL,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOBUFS,
+        errno.ENOMEM,
+    }
+)
+"""The system's numbers for it; the server is not to blame."""
 ENVIRONMENT = "environment"
 """The kind of an unusable proxy or unusable certificates."""
 STATUSES: Mapping[int, Failure] = {
@@ -129,6 +142,9 @@ def of_exception(error: Exception) -> CallError:
     if decoding_error is not None:
         message = f"the body cannot be decoded: {decoding_error.message}"
         return TransientError("bad_body", message)
+    if isinstance(error, OSError) and error.errno in OWN_LACKS:
+        message = f"this machine can open no more connections: {_description(error)}"
+        return TransientError(OWN_LACK, message)
     # From the narrow class to the wide one: some of these are also TimeoutErrors or OSErrors.
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         message = (

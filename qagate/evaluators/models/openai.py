@@ -21,7 +21,6 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.finishes import (
     CUT,
-    FILTERED,
     INCOMPLETE,
     STOP,
     TOOL_CALLS,
@@ -85,12 +84,17 @@ def read_chat(content: adapter.JsonObject) -> Reply:
     finish = finish_of(choice.get("finish_reason"))
     if choice.get("error") or finish in BROKEN_OFF:
         adapter.refuse_body(f"the provider broke the reply off ({finish[:40]!r})")
-    text = message.text_or_none("content")
-    refusal = message.text_or_none("refusal")
+    text, refusal, has_thoughts = _chat_text(message)
     calls = _chat_calls(message)
     is_empty = text is None and refusal is None and not calls
-    if is_empty and finish not in CUT:
+    if is_empty and finish not in CUT and not has_thoughts:
         adapter.refuse_body("the message holds neither content nor a tool call")
+    finish = adapter.finish_of_parts(
+        finish,
+        has_answer=bool(text or calls),
+        has_refusal=bool(refusal),
+        has_thoughts=has_thoughts,
+    )
     usage = content.details("usage")
     cached = usage.details("prompt_tokens_details")
     return Reply(
@@ -102,6 +106,30 @@ def read_chat(content: adapter.JsonObject) -> Reply:
         output_tokens=usage.tokens("completion_tokens"),
         cache_read_tokens=cached.tokens("cached_tokens"),
     )
+
+
+def _chat_text(
+    message: adapter.JsonObject,
+) -> tuple[str | None, str | None, bool]:
+    """Return a message's text, its refusal, and whether it holds thoughts apart from the text.
+
+    The content is one text, or as some servers of reasoning models have it a list of parts.
+    """
+    refusal = message.text_or_none("refusal")
+    thoughts = [message.get(name) for name in ("reasoning_content", "reasoning")]
+    has_thoughts = any(thoughts)
+    if not isinstance(message.get("content"), list):
+        return message.text_or_none("content"), refusal, has_thoughts
+    texts = []
+    for part in message.mappings("content"):
+        kind = part.get("type")
+        if kind in ("text", "output_text"):
+            texts.append(part.text("text"))
+        elif kind == "refusal":
+            refusal = part.text("refusal")
+        elif kind in adapter.THOUGHT_PARTS:
+            has_thoughts = True
+    return "".join(texts) if texts else None, refusal, has_thoughts
 
 
 def _chat_calls(message: adapter.JsonObject) -> tuple[ToolCall, ...]:
@@ -164,9 +192,16 @@ def read_response(content: adapter.JsonObject) -> Reply:
             elif part.get("type") == "refusal":
                 refusals.append(part.text("refusal"))
     finish = _response_finish(content, items, has_calls=bool(calls))
+    has_thoughts = any(item.get("type") in adapter.THOUGHT_PARTS for item in items)
     is_empty = not texts and not refusals and not calls
-    if is_empty and finish not in CUT:
+    if is_empty and finish not in CUT and not has_thoughts:
         adapter.refuse_body("the output holds neither text nor a function call")
+    finish = adapter.finish_of_parts(
+        finish,
+        has_answer=bool(texts or calls),
+        has_refusal=bool(refusals),
+        has_thoughts=has_thoughts,
+    )
     usage = content.details("usage")
     cached = usage.details("input_tokens_details")
     return Reply(
@@ -186,7 +221,7 @@ def _response_finish(
 ) -> str:
     """Return why a response ended: tool_calls, stop or content_filter, as in chat completions.
 
-    INCOMPLETE for whatever else cut it, such as the limit of tokens. Raises TransientError for
+    LENGTH for the limit of tokens, INCOMPLETE for whatever else cut it. Raises TransientError for
     a response that neither completed nor was cut.
     """
     status = content.text("status")
@@ -197,7 +232,8 @@ def _response_finish(
     if status == "completed" and parts_are_whole:
         return TOOL_CALLS if has_calls else STOP
     reason = content.details("incomplete_details").get("reason")
-    return FILTERED if reason == FILTERED else INCOMPLETE
+    named = finish_of(reason)
+    return named if named in CUT else INCOMPLETE
 
 
 BATCH_IS_OVER = frozenset({"completed", "expired", "cancelled", "failed"})

@@ -25,9 +25,9 @@ from qagate.evaluators.replies.readers import (
     MAX_RAW,
     Invalid,
     plain,
-    spoken,
     without_markup,
 )
+from qagate.evaluators.replies.said import said_in
 
 WORDS_FILE = Path(__file__).with_name("choices.yaml")
 MOST_ANNOUNCING = 12
@@ -141,14 +141,14 @@ def read_choice(text: str, options: Sequence[AnswerOption]) -> str | Invalid:
 
     Invalid means that the model under test did not choose: a result, not an error.
     """
-    said = _said(text)
-    if isinstance(said, Invalid):
-        return said
+    answer = _outside_markup(text)
+    if isinstance(answer, Invalid):
+        return answer
     menu = _menu(tuple(options))
-    chosen = menu.chosen(said)
+    chosen = menu.chosen(answer)
     if not chosen:
         return Invalid("no statement of the answer is one of the options alone")
-    named = chosen | menu.named(said)
+    named = chosen | menu.named(answer)
     if len(named) > 1:
         return Invalid("it names more than one option")
     return chosen.pop()
@@ -160,25 +160,25 @@ def read_order(text: str, options: Sequence[AnswerOption]) -> str | Invalid:
     ``C, A, D, B``, ``C > A > D > B``, ``CADB`` and the texts in order are read, announced or not;
     of several lines, one may say it.
     """
-    said = _said(text)
-    if isinstance(said, Invalid):
-        return said
+    answer = _outside_markup(text)
+    if isinstance(answer, Invalid):
+        return answer
     menu = _menu(tuple(options))
-    orders = {menu.order(statement) for statement in (said, *said.split("\n"))}
+    orders = {menu.order(statement) for statement in (answer, *answer.split("\n"))}
     orders.discard("")
     if len(orders) != 1:
         return Invalid("it does not name every option once, in one order")
     return orders.pop()
 
 
-def _said(text: str) -> str | Invalid:
+def _outside_markup(text: str) -> str | Invalid:
     """Return what an answer says besides thoughts, quotes and markup."""
     if len(text) > MAX_RAW:
         return Invalid(f"{len(text):,} characters; no choice is that long")
-    outside_thoughts = spoken(text)
-    if outside_thoughts is None:
+    said = said_in(text)
+    if said is None:
         return Invalid("no answer outside of thoughts")
-    return _QUOTES.sub("", without_markup(plain(outside_thoughts))).strip()
+    return _QUOTES.sub("", without_markup(plain(said))).strip()
 
 
 @lru_cache(1024)
@@ -217,10 +217,10 @@ class _Menu:
         # No \b: a text may begin or end with a sign.
         self._text = re.compile(rf"(?<!\w)(?:{'|'.join(groups)})(?!\w)", flags)
 
-    def chosen(self, said: str) -> set[str]:
+    def chosen(self, answer: str) -> set[str]:
         """Return the labels of the options that statements of an answer are."""
         labels: set[str] = set()
-        for statement in _statements(said):
+        for statement in _statements(answer):
             label = self._label_of(statement)
             if label:
                 labels.add(label)
@@ -272,9 +272,9 @@ class _Menu:
             return "", start
         label = self._label_of_match(match)
         end = match.end()
-        own = _LETTER.match(text, _end_of(_BEFORE_OWN_LETTER, text, end))
-        if own and self._labels_of_letter(own[0]) == {label}:
-            end = _end_of(_CLOSING, text, own.end())
+        own_letter = _LETTER.match(text, _end_of(_BEFORE_OWN_LETTER, text, end))
+        if own_letter and self._labels_of_letter(own_letter[0]) == {label}:
+            end = _end_of(_CLOSING, text, own_letter.end())
         if not _AFTER_TEXT.match(text, end) and not _gives_a_reason(text, end):
             return "", start
         return label, end
@@ -286,9 +286,9 @@ class _Menu:
             return "", start
         label = labels.pop()
         end = match.end()
-        own = self._text.match(text, _end_of(_BEFORE_OWN_TEXT, text, end))
-        if own and self._label_of_match(own) == label:
-            return label, _end_of(_CLOSING, text, own.end())
+        own_text = self._text.match(text, _end_of(_BEFORE_OWN_TEXT, text, end))
+        if own_text and self._label_of_match(own_text) == label:
+            return label, _end_of(_CLOSING, text, own_text.end())
         mark = _AFTER_LETTER.match(text, end)
         if match[0].islower():
             is_last = not text[end:].strip(")]}_.! ")
@@ -319,21 +319,21 @@ class _Menu:
                 labels.add(label)
         return labels
 
-    def named(self, said: str) -> set[str]:
+    def named(self, answer: str) -> set[str]:
         """Return the labels of all options that an answer names anywhere."""
         if not self._has_letters:
-            return self._words_named(said)
-        labels = {self._label_of_match(match) for match in self._text.finditer(said)}
-        without_texts = self._text.sub("…", said)
+            return self._words_named(answer)
+        labels = {self._label_of_match(match) for match in self._text.finditer(answer)}
+        without_texts = self._text.sub("…", answer)
         for match in _LETTER.finditer(without_texts):
             if _is_a_label(match, without_texts):
                 labels |= self._labels_of_letter(match[0])
         return labels
 
-    def _words_named(self, said: str) -> set[str]:
+    def _words_named(self, answer: str) -> set[str]:
         """Return the labels of words that are clauses of their own, as in ``Yes, but no``."""
         labels = set()
-        for clause in _CLAUSE_END.split(said):
+        for clause in _CLAUSE_END.split(answer):
             label = self._label_of_word.get(_without_fillers(clause))
             if label:
                 labels.add(label)
@@ -379,9 +379,9 @@ class _Menu:
             labels = self._labels_of_letter(by_letter[0][0])
             label = labels.pop() if len(labels) == 1 else ""
             end = by_letter.end()
-            own = self._text.match(text, _end_of(_BEFORE_OWN_TEXT, text, end))
-            if own and self._label_of_match(own) == label:
-                end = own.end()
+            own_text = self._text.match(text, _end_of(_BEFORE_OWN_TEXT, text, end))
+            if own_text and self._label_of_match(own_text) == label:
+                end = own_text.end()
         else:
             return "", start
         end = _end_of(_ORDER_GAP, text, end)
@@ -394,10 +394,10 @@ class _Menu:
         return sorted(labels) == sorted(self._labels)
 
 
-def _statements(said: str) -> Iterator[_Statement]:
+def _statements(answer: str) -> Iterator[_Statement]:
     """Yield the sentences of an answer, line by line."""
     texts: list[str] = []
-    for line in said.split("\n"):
+    for line in answer.split("\n"):
         texts += [text for text in _STATEMENT_END.split(line.strip()) if text]
     before = ""
     for place, text in enumerate(texts):

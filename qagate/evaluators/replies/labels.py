@@ -17,13 +17,10 @@ from typing import cast
 
 from qagate.evaluators.core import GRADES, UsageError
 from qagate.evaluators.reading import load_yaml
-from qagate.evaluators.text import without_invisible
 
 LABELS_FILE = Path(__file__).with_name("labels.yaml")
 MAX_EXPRESSION = 300
 """Characters. No expression is longer, which bounds the work on any text."""
-LONGEST = 400
-"""Characters. A longer answer that holds a letter says something."""
 
 _LOOK_ALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABESIJKMHOPCTXABEZHIKMNOPTYX"
@@ -37,7 +34,6 @@ _PLAIN = re.compile(
     r"""[\s"'`´„“”‟‘’‚‛«»‹›「」『』*_#>|()\[\]{}<:;,.!/=$•·\-‐‑‒–—→]*"""
 )
 _ANNOUNCING = re.compile(r"[:=\n]|\s[-–—→]")
-_SEGMENT_END = re.compile(r"[.:;!?\n…*#_`\"|]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,38 +269,3 @@ def _by_label(
                 both = f"stands for {table[key(word)]} and for {label}"
                 raise UsageError(f"{LABELS_FILE}: {word!r} {both}; keep one")
     return table
-
-
-def blank(answer: str) -> bool:
-    """Return whether an answer shows nothing: only white space and invisible characters."""
-    return not without_invisible(answer).strip()
-
-
-def content_free(answer: str, golds: Iterable[str]) -> bool:
-    """Return whether an answer is blank, only punctuation, or an empty announcement ("Solution:").
-
-    Many judges graded these CORRECT (Zhao et al. 2025, "One Token to Fool LLM-as-a-Judge", arXiv
-    2507.08794). If a gold form is such a text itself, only a blank answer counts.
-    """
-    return blank(answer) or (
-        _says_nothing(answer) and not any(map(_says_nothing, golds))
-    )
-
-
-def _says_nothing(text: str) -> bool:
-    visible = without_invisible(text)
-    if all(_category(sign).startswith("P") for sign in visible):
-        return True
-    # A sign may be an answer by itself: ``∞``, an emoji.
-    if len(visible) > LONGEST or any(
-        _category(sign) in ("So", "Sm", "Sc") for sign in visible
-    ):
-        return False
-    segments = filter(None, map(folded, _SEGMENT_END.split(visible)))
-    return all(segment in lexicon().empty_answers for segment in segments)
-
-
-def _category(sign: str) -> str:
-    """Return a character's Unicode category; P for white space and for ASCII's signs too."""
-    is_plain = sign.isspace() or (sign.isascii() and not sign.isalnum())
-    return "P" if is_plain else unicodedata.category(sign)

@@ -16,14 +16,12 @@ from qagate.evaluators.core import GRADES, Reply
 from qagate.evaluators.finishes import CUT
 from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.labels import Lexicon, folded, lexicon
+from qagate.evaluators.replies.said import said_in
 from qagate.evaluators.text import without_invisible
 
-_THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
-_THOUGHT_TAG = re.compile(rf"(</?(?:{_THOUGHTS})>)", re.IGNORECASE)
 _WIDE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]+")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[\w+-]*[ \t]*$", re.MULTILINE)
-_CHAT_TOKEN = re.compile(r"<\|\w{1,30}\|>|</?s>")
 _LATEX = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)\b")
 _TAGS = "grade|verdict|evaluation|final|answer|output|label|result|b|i|em|strong|p|br|code|span|div"
 _TAG = re.compile(rf"</?(?:{_TAGS}) ?/?>", re.IGNORECASE)
@@ -47,19 +45,6 @@ def unfinished(finish: str) -> Invalid | None:
     return Invalid(f"the reply ended with {finish!r}")
 
 
-def spoken(text: str) -> str | None:
-    """Return what is outside ``<think>`` blocks, opened or not; None if one is never closed."""
-    depth, parts = 0, list[str]()
-    for index, part in enumerate(_THOUGHT_TAG.split(text)):
-        if index % 2 == 0:  # between the tags
-            parts += [part] if depth == 0 else []
-        elif part.startswith("</"):
-            parts, depth = parts if depth else [], max(0, depth - 1)
-        else:
-            depth += 1
-    return None if depth else "".join(parts)
-
-
 def plain(text: str) -> str:
     """Return a text composed, in plain width, without invisible marks, its line ends alike."""
     text = without_invisible(text)
@@ -68,8 +53,8 @@ def plain(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without code fences, tags, chat tokens and LaTeX frames; emphasis stays."""
-    text = _FENCE.sub("", _CHAT_TOKEN.sub("", text))
+    """Return a text without code fences, tags and LaTeX frames; emphasis stays."""
+    text = _FENCE.sub("", text)
     return _TAG.sub(" ", _LATEX.sub("", text)).strip()
 
 
@@ -122,7 +107,7 @@ def _called_or_alone(
 ) -> T | Invalid:
     if reply.calls:
         return _agreed(reply, "rate", read)
-    said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
+    said = said_in(reply.text) if len(reply.text) <= MAX_SPOKEN else None
     return _parsed(
         without_markup(plain(said or "")), read, "no call of 'rate', and no JSON alone"
     )
@@ -132,7 +117,7 @@ def read_reason(reply: Reply) -> str:
     """Return the judge's own reason from its first call or its JSON, or an empty text."""
     text = reply.calls[0].arguments if reply.calls else ""
     said = (
-        spoken(reply.text.strip())
+        said_in(reply.text.strip())
         if not reply.calls and len(reply.text) <= MAX_RAW
         else None
     )
@@ -235,7 +220,7 @@ def _verdict_field(
 
 
 def _read_text(text: str, words: Lexicon) -> str | Invalid:
-    said = spoken(text) if len(text) <= MAX_RAW else text
+    said = said_in(text) if len(text) <= MAX_RAW else text
     if said is None:
         return Invalid("thoughts that are never closed")
     if len(said) > MAX_SPOKEN:

@@ -55,6 +55,7 @@ from qagate.evaluators.runtime.negotiations import Negotiations
 from qagate.evaluators.runtime.server import (
     LONGEST_WAIT_SECONDS,
     NEVER,
+    OWN_LACK,
     RATE_LIMIT,
     TIMEOUT,
 )
@@ -78,9 +79,16 @@ refusals another call has its turn: the fault may lie in the call, not in the se
 MAY_BE_BILLED = frozenset({"bad_body", "timeout"})
 """Kinds of failures for which the provider may want money all the same."""
 
-TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, TIMEOUT: 2, RATE_LIMIT: 20}
+TRIES_BY_KIND = {
+    "bad_body": 3,
+    "error_body": 3,
+    TIMEOUT: 2,
+    RATE_LIMIT: 20,
+    OWN_LACK: 1000,
+}
 """How often a request is sent that fails in these ways. A rate limit has many tries, as the
-server and not the call decides when it may succeed. A reply without an end is not waited for
+server and not the call decides when it may succeed; a machine that lacks sockets more, as
+other calls give theirs back. A reply without an end is not waited for
 five times."""
 
 SHORT_CALL = "short call"

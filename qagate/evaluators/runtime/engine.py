@@ -169,6 +169,7 @@ class Engine:
             spent=None if sender.budget is None else sender.budget.spent,
             notes=(*self._caller.ledger.notes, *described(negotiated)),
             negotiated=negotiated,
+            kept=len(self._caller.ledger.own),
             unkept=self._caller.ledger.unkept,
             run=self._caller.run,
             left=seconds_left,

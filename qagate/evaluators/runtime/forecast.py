@@ -27,7 +27,7 @@ from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
 from qagate.evaluators.runtime.canaries import graded_answers, judge_place, side_of
-from qagate.evaluators.runtime.task import MetricRunner, Task
+from qagate.evaluators.runtime.task import MetricRunner, Task, judged
 
 BYTES_PER_TOKEN = 3.5
 """UTF-8 bytes. Current tokenizers: 4 to 5 for English and Cyrillic, 3 for Polish and Hungarian."""
@@ -158,22 +158,25 @@ async def calls_ahead(task: Task, kept: KeptReplies) -> list[Call]:
     The readings of earlier answers are not among them.
     """
     noted = _Noted(kept)
-    judges = [task.judge]
+    asking = noted.asking_judge(task.case)
     try:
-        read = await task.answerer.answer(
+        answer = await task.answerer.answer(
             task.case, task.repeat, noted.asking_model(task.age)
         )
-        answer = read.text
     except core.CallError as error:
         if error.kind != _NOT_KEPT:
             return noted.calls
-        answer = PLACEHOLDER_ANSWER
-        judges = list(single_judges(task.judge))
-    for judge in judges:
+        answer = core.ReadAnswer(text=PLACEHOLDER_ANSWER)
+        for judge in single_judges(task.judge):
+            with suppress(core.CallError, core.JudgeError):
+                await judge.judge(task.case, answer.text, asking)
+    else:
+        if task.state_rules.problem(answer):
+            return noted.calls
         with suppress(core.CallError, core.JudgeError):
-            await judge.judge(task.case, answer, noted.asking_judge(task.case))
+            await judged(task, answer, asking)
     for runner in task.metric_runners:
-        noted.calls += await _measured(runner, task.case, answer, kept)
+        noted.calls += await _measured(runner, task.case, answer.text, kept)
     return noted.calls
 
 
@@ -188,10 +191,12 @@ async def reading_calls(task: Task, kept: KeptReplies) -> dict[str, list[Call]]:
     for name, reading in task.readings.items():
         if reading.answer is None:  # none, or the new answer, which may not be known
             continue
+        if reading.state_rules.problem(reading.answer):
+            continue
         noted = _Noted(kept)
         with suppress(core.CallError, core.JudgeError):
             asking = noted.asking_judge(reading.case)
-            await reading.judge.judge(reading.case, reading.answer.text, asking)
+            await judged(reading, reading.answer, asking)
         for runner in reading.metric_runners:
             noted.calls += await _measured(
                 runner, reading.case, reading.answer.text, kept
@@ -216,8 +221,6 @@ async def canary_calls(tasks: Sequence[Task], kept: KeptReplies) -> list[Call]:
             try:
                 verdict = await member.judge(graded.case, graded.answer, asking)
             except (core.CallError, core.JudgeError):
-                continue
-            if not noted.calls:  # the answer has no content, and no model is asked
                 continue
             key = _identity_of(noted.calls[0])
             grade = _KnownGrade(
@@ -279,9 +282,12 @@ async def known_outcome(task: Task, kept: KeptReplies) -> core.Outcome:
         answer = await task.answerer.answer(
             task.case, task.repeat, noted.asking_model(task.age)
         )
-        verdict = await task.judge.judge(
-            task.case, answer.text, noted.asking_judge(task.case)
-        )
+        problem = task.state_rules.problem(answer)
+        if problem:
+            return core.Outcome(
+                key=task.key, state="error", kind=answer.state, message=problem
+            )
+        verdict = await judged(task, answer, noted.asking_judge(task.case))
     except (core.CallError, core.JudgeError) as error:
         return core.Outcome(
             key=task.key, state="missing", kind=error.kind, message=str(error)

@@ -25,6 +25,7 @@ from qagate.evaluators.runtime.task import (
     Measurements,
     ReadingTask,
     Task,
+    judged,
     measure_all,
 )
 
@@ -115,11 +116,7 @@ class ItemWorker:
         self, task: Task, answer: ReadAnswer | NoGrade, meter: Meter
     ) -> Outcome:
         """Return the outcome of the item itself, without its readings."""
-        if isinstance(answer, NoGrade):
-            outcome = _outcome(task.key, None, Grading(failure=answer))
-        else:
-            grading = await self._grade(task, answer, meter)
-            outcome = _outcome(task.key, answer, grading)
+        outcome = await self._outcome(task.key, task, answer, meter)
         return replace(
             outcome,
             model=meter.models.get(task.answerer.spec, task.answerer.spec),
@@ -146,11 +143,7 @@ class ItemWorker:
             kept_only=items_meter.kept_only,
         )
         meter.end_answer()
-        if isinstance(answer, NoGrade):
-            outcome = _outcome(task.key, None, Grading(failure=answer))
-        else:
-            grading = await self._grade(reading, answer, meter)
-            outcome = _outcome(task.key, answer, grading)
+        outcome = await self._outcome(task.key, reading, answer, meter)
         if meter.missed:
             items_meter.missed = True
         return replace(
@@ -161,6 +154,21 @@ class ItemWorker:
             graded=meter.graded,
         )
 
+    async def _outcome(
+        self,
+        key: str,
+        work: Task | ReadingTask,
+        answer: ReadAnswer | NoGrade,
+        meter: Meter,
+    ) -> Outcome:
+        """Return how an answer is graded, or why there is none to grade."""
+        if isinstance(answer, NoGrade):
+            return _outcome(key, None, Grading(failure=answer))
+        problem = work.state_rules.problem(answer)
+        if problem:
+            return _unread(key, answer, problem)
+        return _outcome(key, answer, await self._grade(work, answer, meter))
+
     async def _grade(
         self, work: Task | ReadingTask, answer: ReadAnswer, meter: Meter
     ) -> Grading:
@@ -168,8 +176,7 @@ class ItemWorker:
         ask = self._asking(meter, work.case)
         with self._caller.route.item(meter):
             try:
-                judging = work.judge.judge(work.case, answer.text, ask)
-                verdict = await self._before_the_end(judging)
+                verdict = await self._before_the_end(judged(work, answer, ask))
                 passed = work.passes(work.case, verdict)
             except Exception as error:  # noqa: BLE001  # as in _answer
                 return Grading(failure=self._note_failure(error))
@@ -256,6 +263,19 @@ def _outcome(key: str, answer: ReadAnswer | None, grading: Grading) -> Outcome:
         unmeasured=grading.measurements.errors,
     )
     return _with_answer(outcome, answer)
+
+
+def _unread(key: str, answer: ReadAnswer, problem: str) -> Outcome:
+    """Return the outcome of a reply that is no answer. The reply is kept as it came."""
+    return Outcome(
+        key=key,
+        state="error",
+        kind=answer.state,
+        message=problem,
+        answer_state=answer.state,
+        finish=answer.finish,
+        reply=answer.text if answer.reply is None else answer.reply,
+    )
 
 
 def _with_answer(outcome: Outcome, answer: ReadAnswer | None) -> Outcome:

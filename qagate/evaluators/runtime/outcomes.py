@@ -238,6 +238,8 @@ class Status:
     """What the report should say about the ledger, and how models had to be written to."""
     negotiated: Mapping[str, Negotiated] = field(default_factory=dict)
     """How the models that were asked are written to, by SPEC."""
+    kept: int = 0
+    """Replies that this process paid for, and that are in the ledger."""
     unkept: str = ""
     """Where replies are that the ledger did not take."""
     run: RunIdentity = NO_RUN

@@ -48,7 +48,9 @@ from qagate.evaluators.runtime.outcomes import (
 from qagate.evaluators.text import Key
 from qagate.evaluators.user_code import in_thread
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if sys.platform != "win32":
+    SIGNALS.append(signal.SIGHUP)
 
 READY_SECONDS = 5.0
 """Tests wait no longer for an engine that loads. An SDK loads in less."""
@@ -569,8 +571,10 @@ def _work(
     load: Callable[[], None],
 ) -> None:
     parents_connection.close()  # or the end of pytest's process would never be seen
-    # The terminal interrupts every process at once: pytest decides what that means.
+    # The terminal interrupts every process at once, and its end reaches every process:
+    # pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     gc.disable()  # until ``_do`` has loaded everything that stays to the end
     if job is not None:
         _do(job, writer)

@@ -129,11 +129,12 @@ TIMEOUT = "timeout"
 RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
+OWN_LACK = "own_lack"  # of sockets or memory, on this machine
 
 OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})
 """If all calls end so, the server is down."""
 
-WITHOUT_REPLY = frozenset({TIMEOUT, "connection"})
+WITHOUT_REPLY = frozenset({TIMEOUT, "connection", OWN_LACK})
 """Calls that end so do not show that the server was reached."""
 
 FAILURE_WORDS: Mapping[str, str] = {

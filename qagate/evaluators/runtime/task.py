@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from qagate.evaluators import core
+from qagate.evaluators.answers.state_rules import JUDGE_ALL, SettledByState, StateRules
 from qagate.evaluators.core import CallError, Verdict
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.metric_specs import MetricSpec
@@ -87,6 +88,15 @@ def is_correct(verdict: Verdict) -> bool:
     return verdict.grade == core.CORRECT
 
 
+Around = Callable[[core.Judge], core.Judge]
+"""Puts what stands before every judge of a slice before one: people's verdicts, and checks."""
+
+
+def alone(judge: core.Judge) -> core.Judge:
+    """Return the judge as it is: nothing stands before it."""
+    return judge
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingTask:
     """A further answer that is judged with an item."""
@@ -100,6 +110,8 @@ class ReadingTask:
     reads_new_answer: bool = False
     """Whether it is this run's own answer that is judged once more."""
     metric_runners: tuple[MetricRunner, ...] = ()
+    state_rules: StateRules = JUDGE_ALL
+    around: Around = alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +134,21 @@ class Task:
     """Whether a verdict calls an answer right; of a labelled one ``passes`` says otherwise."""
     is_labelled: bool = False
     """Whether the judge is what is tested, on a recorded answer whose label is known."""
+    state_rules: StateRules = JUDGE_ALL
+    """What the states of its answer are graded as, where no judge is asked."""
+    around: Around = alone
+    """What stands before the judge, and before such a verdict as well."""
+
+
+async def judged(
+    work: Task | ReadingTask, answer: core.ReadAnswer, ask: core.Ask
+) -> Verdict:
+    """Return the verdict on an answer: by its state, or else by the judge.
+
+    Raises JudgeError and CallError as the judge does.
+    """
+    judge = work.judge
+    settled = work.state_rules.verdict(work.case, answer)
+    if settled is not None:
+        judge = work.around(SettledByState(spec=judge.spec, settled=settled))
+    return await judge.judge(work.case, answer.text, ask)

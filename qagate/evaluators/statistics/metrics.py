@@ -566,8 +566,12 @@ USAGE_METRICS = (
 USAGE: Mapping[str, UsageMetric] = {row.name: row for row in USAGE_METRICS}
 """The metrics of an answer's time, tokens and cost, for all kinds that a model answers."""
 
+ANSWER_STATES = ("declined", "cut", "thought_only", "echo", "repetition", "empty")
+"""The shares of replies that are no plain answer, by their state; any kind may gate them."""
+
 ANSWER_RANGES: Mapping[str, Range] = {
     **dict.fromkeys(USAGE, (0.0, math.inf)),
+    **dict.fromkeys(ANSWER_STATES, RATE),
     DROP: RATE,
     RISE: RATE,
 }
@@ -669,6 +673,8 @@ def better_end(name: str) -> Better:
     """Return which end of a metric's range is the better one; of a user's own nobody knows."""
     if name.startswith(LABEL_SHARE):
         return "neither"
+    if name in ANSWER_STATES:
+        return "less"
     if name in USAGE:
         return "neither" if name.startswith("tokens_") else "less"
     row = _find_row(name)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from qagate.cases.dataset import Dataset, Threshold
 from qagate.evaluators.statistics.intervals import TAIL, Estimate
-from qagate.evaluators.statistics.metrics import DROP, USAGE, metrics_of
+from qagate.evaluators.statistics.metrics import ANSWER_STATES, DROP, USAGE, metrics_of
 from qagate.reports.compare.change import MetricChange
 from qagate.reports.compare.means import mean_change, mean_difference
 from qagate.reports.compare.shares import share_difference
-from qagate.reports.compare.sides import Sides
+from qagate.reports.compare.sides import Sides, state_hit
 from qagate.reports.compare.tables import (
     are_alike,
     blank_table,
@@ -49,6 +49,8 @@ def change_for(
         return usage_change(sides, row, relative=threshold.relative, tail=tail)
     if name in extra_names(sides):
         return mean_change(sides, name, tail)
+    if name in ANSWER_STATES:
+        return share_change(sides, state_hit(name), tail)
     hit = share_hit(name, sides)
     if hit is not None:
         return share_change(sides, hit, tail)

@@ -6,7 +6,7 @@ A ``PairedSlice`` is a value: to read both runs by another setting, for instance
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 from qagate.cases.dataset import Slice
@@ -133,3 +133,13 @@ Hit = Callable[[PairedSlice, Record], bool | None]
 def passes(side: PairedSlice, record: Record) -> bool | None:
     """Return whether a record passes by the slice's bar, None where it has no grade."""
     return record.passes(side.bar)
+
+
+@cache
+def state_hit(name: str) -> Hit:
+    """Return what counts the replies in a state, such as ``declined``; None where none came."""
+
+    def is_in_state(side: PairedSlice, record: Record) -> bool | None:
+        return record.is_in_state(name)
+
+    return is_in_state

@@ -194,6 +194,7 @@ def ungraded(record: Record) -> Record:
         measures={},
         votes=(),
         parts={},
+        answer_state="",
         adjudicated_by="",
         judge_grade=None,
         judge_rating=None,

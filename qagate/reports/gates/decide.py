@@ -19,6 +19,9 @@ OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
 NO_LOSS_SEEN = "NO GATE SEES A LOSS"
 NOTHING_GRADED = "NOTHING GRADED"
+UNHEALTHY = "UNHEALTHY ANSWERS"
+MOST_SYMPTOMS = 3
+"""Sentences on the health of answers in the last line; the page has all."""
 MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
 
@@ -42,6 +45,8 @@ class SessionFacts(SessionStatus):
     """What each slice lost that is shown to be worse than in an earlier run."""
     cautions: tuple[str, ...] = ()
     """What else a reader of the verdict has to know: what was waived, accepted or made laxer."""
+    unhealthy: tuple[str, ...] = ()
+    """Of what so many answers are ill that no grade of them can be trusted, and what to do."""
     placeholder_judge: bool = False
     """Whether rules graded recorded answers, in place of a model."""
     ungraded: int = 0
@@ -124,12 +129,11 @@ def _remarks(code: int, facts: SessionFacts) -> list[str]:
     """Return what a reader must know beside what the gates say; nothing of a part of a run."""
     if facts.shards or code == USAGE:
         return []
-    if not facts.lost:
-        return list(facts.cautions)
-    losses = first_of(facts.lost)
-    if code == OK:
-        losses = f"but {losses}"
-    return [losses, *facts.cautions]
+    remarks = list(facts.unhealthy[:MOST_SYMPTOMS])
+    if facts.lost:
+        losses = first_of(facts.lost)
+        remarks.append(f"but {losses}" if code == OK else losses)
+    return [*remarks, *facts.cautions]
 
 
 # Rules outside the gates
@@ -150,9 +154,12 @@ def _interrupted(
 ) -> CodeAndLine | None:
     if not facts.interrupted:
         return None
-    kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
+    graded = f"{facts.graded:,} of {facts.selected:,} items graded, no gate decides"
+    if facts.replies_kept:
+        replies = "reply" if facts.replies_kept == 1 else "replies"
+        graded = f"{facts.replies_kept:,} {replies} kept, {graded}"
     again = "run the same command again for the rest"
-    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
+    return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {graded}; {again}"
 
 
 def _gates_off(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
@@ -333,6 +340,17 @@ def _blind(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | No
     return INCONCLUSIVE, f"{NO_LOSS_SEEN} in {names}: exit {INCONCLUSIVE}; {reason}"
 
 
+def _unhealthy(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
+    """Return that a PASS is none, as too many answers are ill; the remarks say of what.
+
+    It is asked last: a FAIL stays a FAIL.
+    """
+    if not facts.unhealthy:
+        return None
+    line = f"{UNHEALTHY}: exit {INCONCLUSIVE}; {_counts(gates)} apart from that"
+    return INCONCLUSIVE, line
+
+
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
     counted = (
         (facts.misses, "item", "missed, as the gates allow"),
@@ -360,6 +378,7 @@ BY_GATES: Sequence[Rule] = (
     _baseline_lacks,
     _unpaired,
     _blind,
+    _unhealthy,
 )
 """What decides by the gates, in this order; where none of them does, the run passed."""
 

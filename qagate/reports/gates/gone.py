@@ -97,6 +97,9 @@ def _gone_of_dataset(now: Dataset, then: Dataset) -> Iterator[GoneGate]:
         yield GoneGate(slice=pool, text=text)
     if now.judge_unmeasured and not then.judge_unmeasured:
         yield GoneGate(slice=pool, text="the judge's errors count no more (unmeasured)")
+    if now.health_off and not then.health_off:
+        text = "the health of its answers counts no more (health: off)"
+        yield GoneGate(slice=pool, text=text)
     for language, slice_then in then.slices.items():
         slice_now = now.slices.get(language)
         if slice_now is not None:

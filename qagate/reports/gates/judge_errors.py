@@ -7,6 +7,7 @@ that the true change keeps to the margin is answered by its errors on labelled a
 
 from dataclasses import replace
 
+from qagate.evaluators.statistics.metrics import ANSWER_STATES
 from qagate.evaluators.statistics.misclassification import Confusion, Reader
 from qagate.reports.compare.sides import Sides
 from qagate.reports.judge.errors import JudgeErrors
@@ -18,6 +19,8 @@ def errors_in(sides: Sides, measure: str) -> JudgeErrors | None:
 
     ``measure`` is what changes, empty for the share that passes.
     """
+    if measure in ANSWER_STATES:
+        return None
     judges = []
     for side in sides:
         if side.judge is not None and not side.judge.is_code:

@@ -19,6 +19,7 @@ from qagate.evaluators.statistics.intervals import (
 from qagate.reports.metrics.summary import (
     gated_repeats,
     missing_extras,
+    missing_states,
     repeat_estimate,
     tabulate,
 )
@@ -262,7 +263,7 @@ def gate_inputs(
         graded=sample,
         cases=cases,
         distrust=distrust,
-        missing=missing_extras(records),
+        missing=missing_extras(records) | missing_states(records, slice_),
         repeated={
             name: (repeat_estimate(records, slice_, name, False),
                    repeat_estimate(records, slice_, name, True))
@@ -336,6 +337,11 @@ def floor_gates(
     )
 
 
+def is_by_code(name: str) -> bool:
+    """Return whether no judge has a say in a metric: a check, or a state of the answers."""
+    return name.startswith(CHECK_PREFIX) or name in metrics.ANSWER_STATES
+
+
 def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResult:
     """Return the verdict of one ``min``/``max`` threshold.
 
@@ -346,9 +352,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     no_bar = threshold.min is None and threshold.max is None
     obstacle = (
         summary.obstacle
-        or (
-            "" if name.startswith(CHECK_PREFIX) else inputs.distrust
-        )  # no judge has a say in a check
+        or ("" if is_by_code(name) else inputs.distrust)
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)
     )

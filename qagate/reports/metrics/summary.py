@@ -129,6 +129,7 @@ def _measures(
         if metrics.tries_of(name) <= tries:
             found[name] = repeat_estimate(records, slice_, name)
     found |= extra_estimates(records, slice_, wanted if brief else None)
+    found |= state_estimates(records, slice_)
     for name, row in metrics.USAGE.items() if slice_.kind.answered else ():
         if name in gated or not brief:
             used = usage_estimate(records, slice_, row)
@@ -313,6 +314,31 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
         )
         for name in _extra_names(records)
     }
+
+
+def gated_states(slice_: Slice) -> tuple[str, ...]:
+    """Return the states of answers whose share a slice's gates name."""
+    measures = [threshold.measure for threshold in slice_.thresholds]
+    return tuple(name for name in metrics.ANSWER_STATES if name in measures)
+
+
+def state_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
+    """Return the share of replies in each state that a gate names, over the slice's clusters."""
+    estimates = {}
+    for name in gated_states(slice_):
+        clusters: dict[Cluster, list[float]] = defaultdict(list)
+        for record in records:
+            is_in_state = record.is_in_state(name)
+            if is_in_state is not None:
+                clusters[slice_.cluster_of(record)].append(float(is_in_state))
+        estimates[name] = metrics.clustered_mean(list(clusters.values()))
+    return estimates
+
+
+def missing_states(records: Sequence[Record], slice_: Slice) -> dict[str, int]:
+    """Return how many items have no reply, for each state that a gate names."""
+    without_reply = sum(not record.answer_state for record in records)
+    return dict.fromkeys(gated_states(slice_), without_reply)
 
 
 def extra_estimates(

@@ -15,37 +15,37 @@ With pytest-xdist, tests run in workers (see ``worker.py``), and the same hooks 
 
 import os
 import shlex
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from qagate.cases.dataset import Plan
-from qagate.evaluators.core import QAError, UsageError
+from qagate.evaluators.core import Outcome, QAError, UsageError
 from qagate.evaluators.crash import CRASHED, crash_of
-from qagate.evaluators.output import plural
+from qagate.evaluators.output import UnwrittenError, plural
+from qagate.evaluators.temporary import temporary_folder
 from qagate.reports.plugin import worker
 from qagate.reports.plugin.collected import check_collected, expected_slices
 from qagate.reports.plugin.crash_guard import CrashGuard, add_cleanup, guard_of
 from qagate.reports.plugin.feature import Feature
+from qagate.reports.plugin.first_seconds import stop_signals
 from qagate.reports.plugin.head_start import takes_all_items
 from qagate.reports.plugin.option_table import given_options
 from qagate.reports.plugin.options import RunOptions, shard_header
-from qagate.reports.plugin.progress import Progress
+from qagate.reports.plugin.progress import EndedItems, Progress
 from qagate.reports.plugin.progress_display import ProgressDisplay
 from qagate.reports.plugin.reruns import refuse_reruns, rerun_settings
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.plugin.session_results import SessionResults
+from qagate.reports.plugin.system_needs import ReportWriters, check_files
 from qagate.reports.plugin.typed_command import typed_command
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from qagate.reports.run.report import Report
     from qagate.reports.run.transcripts import Packer
 
+FOLDER_PREFIX = "qa-run-"
+"""How the name of a run's temporary folder begins; its id follows."""
 JUDGE_POLL_SECONDS = 0.02
 """How often to look whether the judge is measured, once all tests have ended."""
 TESTS_PER_TIDYING = 500
@@ -101,6 +103,8 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
         self._packer: Packer | None = None
+        self._ended = EndedItems()
+        self._writers = ReportWriters()
         self._interrupted = False
         self._is_over = False
         self._expected: tuple[str, ...] = ()
@@ -110,13 +114,14 @@ class Controller:
         self._warning = ""
         self._last_line = ""
         self._former_handlers: dict[int, Any] = {}
-        self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
+        cleanups = ExitStack()
+        self._folder = cleanups.enter_context(temporary_folder(FOLDER_PREFIX))
         self.outcome_store = self._folder / "outcomes.sqlite3"
         # Cleanups run in reverse order. These are the first and so run last: pytest
         # may still warn of what other cleanups find.
         add_cleanup(config, self._restore_signals)
         add_cleanup(config, self._write_last_line)
-        add_cleanup(config, partial(shutil.rmtree, self._folder, ignore_errors=True))
+        add_cleanup(config, cleanups.close)
         calling = not self._only_lists
         self._run = EngineRun(options, plan, config.rootpath, calling=calling)
         for feature in features:
@@ -135,8 +140,10 @@ class Controller:
             getattr(config.option, name, None) for name in MAY_END_EARLY
         )
         ahead = self._run.has_fixed_order or not may_end_early
+        check_files(self._options.concurrency, self._workers)
         outcomes = self._run.open(store, early_engine, ahead=ahead)
         add_cleanup(config, self._run.host.stop)
+        self._writers.start(self._guard.run)
         if not self._distributed:
             config.stash[worker.OUTCOMES] = outcomes
 
@@ -147,16 +154,24 @@ class Controller:
         return shard_header(self._options)
 
     def pytest_sessionstart(self) -> None:
-        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible."""
+        """Refuse a wrong ``-m`` or ``-k``; let other signals act as Ctrl-C; begin early."""
         # A wrong expression would be an internal error in xdist's workers.
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
-        self._handle_signals(signal.default_int_handler, signal.SIGTERM)
+        others = [number for number in stop_signals() if number != signal.SIGINT]
+        self._handle_signals(signal.default_int_handler, others)
         reporter = self._reporter
         if reporter is not None and not self._only_lists:
             for line in self._run.calibrator.distrusted():
                 reporter.write_line(line, yellow=True)
+        if self._only_lists:
+            return
+        try:
+            self._writers.wait()
+        except UnwrittenError as error:
+            self._is_over = True  # with nothing to report
+            pytest.exit(str(error), int(pytest.ExitCode.INTERNAL_ERROR))
         if takes_all_items(self._config, self._files):
             self._run.lead(with_workers=self._distributed)
 
@@ -213,8 +228,6 @@ class Controller:
             priced=None not in self._run.pricing.values(),
         )
         self._run.start(keys)
-        load = partial(self._guard.run, _load_writers)
-        threading.Thread(target=load, name="qa-end", daemon=True).start()
         if len(keys) >= MIN_ITEMS_TO_PACK:
             self._start_packer()
         self._start_display()
@@ -257,10 +270,16 @@ class Controller:
         self._run.host.count_ended_test()
         key = self._results.key_of(report.nodeid)
         if key in self._plan.items:
-            self._count_item(key)
+            self._ended.add(key)
+        self._count_items()
 
-    def _count_item(self, key: str) -> None:
-        outcome = self._run.host.arrivals.outcomes.get(key)
+    def _count_items(self, *, all_left: bool = False) -> None:
+        """Count the items whose tests have ended and whose outcomes are here."""
+        outcomes = self._run.host.arrivals.outcomes
+        for key, outcome in self._ended.take(outcomes, all_left=all_left):
+            self._count_item(key, outcome)
+
+    def _count_item(self, key: str, outcome: Outcome | None) -> None:
         self._progress.add(self._plan.items[key].slice.name, outcome)
         if outcome:
             # Make its record now, while replies are awaited, and not after the last one.
@@ -289,7 +308,7 @@ class Controller:
     ) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
-        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+        self._handle_signals(signal.SIG_IGN, stop_signals())
         is_early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or xdist
         worker_heard_it_first = "keyboard-interrupt" in str(excinfo.value)
         self._interrupted = worker_heard_it_first or not is_early_stop
@@ -320,10 +339,11 @@ class Controller:
         """
         self._is_over = True
         # A second signal must not cost the partial report; what follows takes seconds.
-        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+        self._handle_signals(signal.SIG_IGN, stop_signals())
         if self._only_lists:
             return code
         self._run.host.stop()
+        self._count_items(all_left=True)
         if self._display is not None:
             self._display.stop()
         if self._interrupted and not self._results.selected_keys:
@@ -409,6 +429,7 @@ class Controller:
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
+            replies_kept=self._run.host.status.kept,
             crash=self._guard.line,
             expected=self._expected,
             notes=tuple(notes),
@@ -416,13 +437,12 @@ class Controller:
 
     def _about_run(self) -> dict[str, object]:
         """Return the first entries of ``run`` in ``run.json``."""
-        workers = getattr(self._config.option, "numprocesses", 0) or 0
         return {
-            "id": self._folder.name.removeprefix("qa-"),
+            "id": self._folder.name.removeprefix(FOLDER_PREFIX),
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._progress.started, 1),
             "command": typed_command(self._config.invocation_params.args),
-            "workers": int(workers),
+            "workers": self._workers,
         }
 
     def _forget_silent_phases(self) -> None:
@@ -461,11 +481,16 @@ class Controller:
         reporter.flush()
 
     @property
+    def _workers(self) -> int:
+        """The number of xdist's workers."""
+        return int(getattr(self._config.option, "numprocesses", 0) or 0)
+
+    @property
     def _reporter(self) -> Any:
         """The terminal reporter of pytest; None without one."""
         return self._config.pluginmanager.get_plugin("terminalreporter")
 
-    def _handle_signals(self, handler: Any, *signals: signal.Signals) -> None:
+    def _handle_signals(self, handler: Any, signals: Iterable[signal.Signals]) -> None:
         """Let this handler have these signals until ``_restore_signals``."""
         if threading.current_thread() is not threading.main_thread():
             return  # Python sets handlers in the main thread only
@@ -476,8 +501,3 @@ class Controller:
     def _restore_signals(self) -> None:
         for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
-
-
-def _load_writers() -> None:
-    """Load what writes the report, while replies are awaited."""
-    import_module("qagate.reports.plugin.finish").prepare()

@@ -95,7 +95,9 @@ def _make_report(
 ) -> Report:
     options = run.options
     outcomes = results.final_outcomes(
-        run.host.arrivals.outcomes, _why_unreached(run, interrupted=ended.interrupted)
+        run.host.arrivals.outcomes,
+        _why_unreached(run, interrupted=ended.interrupted),
+        interrupted=ended.interrupted,
     )
     facts = _facts(run, ended, about, outcomes)
     if options.answers is not None:

@@ -1,7 +1,7 @@
-"""Ctrl-C while a run is being prepared ends it with one line, not with a traceback.
+"""A signal to stop while a run is being prepared ends it with one line, not with a traceback.
 
-Importing this module takes over SIGINT, as the imports that follow take time. pytest gets
-it back when its session starts. Nothing has been asked until then.
+Importing this module takes over the signals, as the imports that follow take time. pytest gets
+them back when its session starts. Nothing has been asked until then.
 """
 
 import os
@@ -17,6 +17,20 @@ WORKER = "PYTEST_XDIST_WORKER"
 """xdist sets this variable in its workers. Their controller ends them."""
 
 Handler = Callable[[int, FrameType | None], object]
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """Return the signals by which people and systems stop a run.
+
+    They are Ctrl-C, a request to end, and a terminal that was closed, which a run under
+    ``nohup`` does not hear.
+    """
+    signals = [signal.SIGINT, signal.SIGTERM]
+    if sys.platform == "win32":  # it has no third
+        return tuple(signals)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
+    return tuple(signals)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -38,18 +52,27 @@ def _say_and_exit(
 
 
 def take_over(handler: Handler = interrupt) -> None:
-    """Give SIGINT to this handler, unless somebody else handles it."""
+    """Give the signals to this handler, but those that somebody else handles."""
     is_main_thread = threading.current_thread() is threading.main_thread()
     if WORKER in os.environ or not is_main_thread:
         return
-    if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, interrupt):
-        signal.signal(signal.SIGINT, handler)
+    for number in stop_signals():
+        if signal.getsignal(number) in (_usual_handler(number), interrupt):
+            signal.signal(number, handler)
 
 
 def give_back(handler: Handler) -> None:
-    """Make Ctrl-C a plain KeyboardInterrupt again, unless others have replaced the handler."""
-    if signal.getsignal(signal.SIGINT) is handler:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Make the signals what they usually are, but those whose handler others have replaced."""
+    for number in stop_signals():
+        if signal.getsignal(number) is handler:
+            signal.signal(number, _usual_handler(number))
+
+
+def _usual_handler(number: signal.Signals) -> Handler | signal.Handlers:
+    """Return what Python does at a signal unless it is told otherwise."""
+    if number == signal.SIGINT:
+        return signal.default_int_handler
+    return signal.SIG_DFL
 
 
 take_over()

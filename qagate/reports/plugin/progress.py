@@ -33,6 +33,36 @@ class Mark:
     """USD."""
 
 
+@dataclass(slots=True)
+class EndedItems:
+    """Items whose tests have ended, until their outcomes are here.
+
+    A worker may hear of an outcome before this process does: it reads a file, and this one a
+    pipe. Such an item has a grade, and must not count as one without.
+    """
+
+    _keys: list[str] = field(default_factory=list)
+
+    def add(self, key: str) -> None:
+        """Note that an item's test has ended."""
+        self._keys.append(key)
+
+    def take(
+        self, outcomes: Mapping[str, Outcome], *, all_left: bool = False
+    ) -> list[tuple[str, Outcome | None]]:
+        """Return the items whose outcomes are here, each once; with ``all_left`` all others too."""
+        taken: list[tuple[str, Outcome | None]] = []
+        waiting: list[str] = []
+        for key in self._keys:
+            outcome = outcomes.get(key)
+            if outcome is None and not all_left:
+                waiting.append(key)
+            else:
+                taken.append((key, outcome))
+        self._keys = waiting
+        return taken
+
+
 @dataclass(slots=True, kw_only=True)
 class Progress:
     """Counts finished items."""

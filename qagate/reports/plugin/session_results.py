@@ -133,23 +133,28 @@ class SessionResults:
         return count
 
     def final_outcomes(
-        self, outcomes: Mapping[str, Outcome], reason: str
+        self, outcomes: Mapping[str, Outcome], reason: str, *, interrupted: bool = False
     ) -> dict[str, Outcome]:
         """Return every planned item's outcome, by key.
 
-        ``outcomes`` are the engine's; ``reason`` is why those that are left did not end.
+        ``outcomes`` are the engine's; ``reason`` is why those that are left did not end. An
+        item whose test was not run to the end has its outcome all the same where workers died
+        or the run was ``interrupted``: its test is behind the engine then, and not left out.
         """
+        counts_without_test = interrupted or bool(self._deaths)
         final: dict[str, Outcome] = {}
         for key in self.selected_keys:
-            final[key] = self._final_outcome(key, outcomes.get(key), reason)
+            outcome = outcomes.get(key)
+            if key not in self._ended and not counts_without_test:
+                outcome = None
+            final[key] = self._final_outcome(key, outcome, reason)
         return final
 
     def _final_outcome(self, key: str, outcome: Outcome | None, reason: str) -> Outcome:
         if self._deaths[key] > 1:
             message = "the worker died twice while running this item"
             return _error(key, "worker_died", message)
-        counts_without_test = outcome is not None and bool(self._deaths)
-        if key not in self._ended and not counts_without_test:
+        if key not in self._ended and outcome is None:
             return _missing(key, reason, "its test was not run to the end")
         mark = self._marks.get(key)
         if mark == "skipped":

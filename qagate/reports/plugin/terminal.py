@@ -34,6 +34,11 @@ def show_report(
         reporter.write(f"{gate.state:<{console.STATE}}", **colour)
         for line in console.gate_lines(gate, folder):
             reporter.write_line(line)
+    health_lines = list(console.health_lines(report))
+    if health_lines:
+        reporter.write_sep("=", "qa health")
+    for line in health_lines:
+        reporter.write_line(line)
     lines = [
         *missed_items(report),
         *console.warnings(report.comparison),

@@ -15,11 +15,13 @@ from qagate.reports.gates.decide import (
     NO_BASELINE,
     NO_CHANGE_GATE,
     NO_GATE,
+    NO_LOSS_SEEN,
     NOTHING_GRADED,
+    UNHEALTHY,
 )
 from qagate.reports.judge.measuring import NAME_A_MODEL
 from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
-from qagate.reports.render import words
+from qagate.reports.render import health, words
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Comparison
 from qagate.reports.run.report import (
@@ -44,6 +46,7 @@ def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
         title, *why = gate_lines(gate, folder)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
+    yield from health_lines(report)
     yield from warnings(report.comparison)
     yield from wrapped(words.origin(report.run))
     yield from notes(report)
@@ -64,6 +67,12 @@ def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
         else gate.reason
     )
     return [title, *wrapped(clean.line(reason), "    ")]
+
+
+def health_lines(report: Report) -> Iterator[str]:
+    """Yield what is wrong with many answers, and the likely cause, as wide as the terminal."""
+    for cause in health.causes(report):
+        yield from wrapped(f"{cause.mark:<{STATE}}{clean.line(cause.text)}")
 
 
 def warnings(compared: Comparison | None) -> Iterator[str]:
@@ -264,7 +273,10 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
             again + _REST if code else merge
         )  # a merged report has no command
     elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
-        wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))
+        change = line.startswith(NO_CHANGE_GATE)
+        if line.startswith(NO_LOSS_SEEN):
+            change = bool(report.baseline)
+        wanted = _first_gates(report, change=change)
         file = f"echo '{wanted}' > gates.yaml"
         yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
     elif line.startswith(NO_BASELINE):
@@ -274,6 +286,8 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
             if known
             else f"qagate promote v1 {home} --anyway REASON"
         )
+    elif line.startswith(UNHEALTHY):
+        yield again and f"{again}{_MENDED}"
     elif code == 6:
         yield from _after_doubt(report, home, again)
 
@@ -290,6 +304,10 @@ def _first_gates(report: Report, *, change: bool) -> str:
         for gate in report.decision.gates
         if gate.threshold.paired or not change
     }
+    line = report.decision.line
+    if line.startswith(NO_LOSS_SEEN):
+        # Those that it names have gates, but none that would do.
+        decided = {one.name for one in report.slices if f"{one.name} (" not in line}
     made: dict[str, list[str]] = {}
     for one in report.slices:
         name, found = next(iter(words.headline(one).items()), ("", None))

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from qagate.evaluators.output import content_policy, plural, visible
-from qagate.reports.render import views, words
+from qagate.reports.render import health, views, words
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
 from qagate.reports.run.json_data import dump, ordered
@@ -35,6 +35,7 @@ _PAGE = (
 )
 _PROMPT = 40_000  # characters of one prompt or reply
 _SHOWN = 600  # characters of a text in a table above the list of items
+_KEY = 24  # characters of an item's key as a link
 _MOST = 100  # rows of a list above the list of items
 Filters = Mapping[str, Callable[..., object]]
 
@@ -52,6 +53,7 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         report=report,
         words=words,
         views=views,
+        health=health,
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
@@ -105,6 +107,7 @@ _SHARED: Filters = {
     "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
 }
 _FILTERS: Filters = {
+    "brief": lambda key: clean.cut(visible(key), _KEY),
     "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "cut": lambda text: clean.cut(visible(text or ""), _SHOWN),
     "grade": words.mark,
@@ -116,6 +119,7 @@ _FILTERS: Filters = {
     "number": views.fixed,
     "outlook": views.outlook,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
+    "symptom": health.TITLES.__getitem__,
     "signed": partial(words.signed, shown=views.fixed),
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),

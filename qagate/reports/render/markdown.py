@@ -17,7 +17,7 @@ from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
 from qagate.evaluators.statistics.metrics import YOUDEN
-from qagate.reports.render import html, words
+from qagate.reports.render import health, html, words
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Calibration, PanelAgreement
 from qagate.reports.run.record import Record, by_slice, in_order
@@ -58,6 +58,7 @@ def render(report: Report) -> str:
     text = template().render(
         report=report,
         words=words,
+        health=health,
         number=number,
         judge_title=JUDGE_TITLE,
         gates=words.by_urgency(report.decision.gates),
@@ -127,6 +128,7 @@ _FILTERS: html.Filters = {
     "fitting": _fitting,
     "grade": lambda one: words.mark(one, "no grade"),
     "headline": _headline,
+    "symptom": health.TITLES.__getitem__,
     "prose": lambda text: Markup(clean.prose(text)),
 }
 

@@ -144,6 +144,58 @@ class LanguageGap:
     """The number of facts that are right in the other language alone."""
 
 
+Symptom = Literal[
+    "cut",
+    "thought_only",
+    "empty",
+    "echo",
+    "repetition",
+    "declined",
+    "other_language",
+]
+"""What is wrong with an answer, whatever it says."""
+
+HealthLevel = Literal["few", "warning", "severe"]
+"""How large a share of answers is; a severe one keeps a run from passing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymptomCount:
+    """How many answers of a slice have one symptom."""
+
+    symptom: Symptom
+    count: int
+    old_count: int | None
+    """In the baseline's answers, as today's reader reads them; None without one."""
+    level: HealthLevel
+    cause: str
+    """What follows the numbers in a sentence: the symptom, the likely cause and what to do. Empty
+    where no answer of this run has the symptom."""
+    examples: tuple[str, ...] = ()
+    """The keys of some of this run's answers with the symptom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceHealth:
+    """How many answers of a slice are none, or not what was asked for."""
+
+    dataset: DatasetName
+    language: LanguageName
+    answers: int
+    """How many answers came."""
+    old_answers: int | None
+    """How many the baseline has; None without one."""
+    symptoms: tuple[SymptomCount, ...]
+    """Each symptom that an answer of one of the runs has, in the order of ``Symptom``."""
+    is_waived: bool = False
+    """Whether the data set says ``health: off``: then no share keeps the run from passing."""
+
+    @property
+    def name(self) -> str:
+        """Dataset and language, as reports show them."""
+        return f"{self.dataset}:{self.language}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfusionCell:
     """How many items with this given label got this grade."""

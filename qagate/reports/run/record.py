@@ -139,6 +139,17 @@ class Record(ItemView):
             return f"model: {kind}"
         return f"judge: {kind}"
 
+    def is_in_state(self, name: str) -> bool | None:
+        """Return whether the reply is in this state; None where no reply came.
+
+        A decline that meets its gold is none.
+        """
+        if not self.answer_state:
+            return None
+        if name == "declined" and self.outcome == "passed":
+            return False
+        return self.answer_state == name
+
     def passes(self, bar: int | None = None) -> bool | None:
         """Return whether the item passed, a rating by ``bar`` if given; None if ungraded."""
         if not self.is_graded:

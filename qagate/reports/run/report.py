@@ -21,6 +21,7 @@ from qagate.reports.run.evidence import (
     ConfusionCell,
     Judging,
     LanguageGap,
+    SliceHealth,
     TrendPoint,
 )
 from qagate.reports.run.readings import Reading
@@ -248,6 +249,8 @@ class SessionStatus:
     """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
     """By a person or the system, not by ``-x``."""
+    replies_kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Replies that the session paid for, and that its ledger has."""
     cause: str = ""
     """Why no call could be made any more."""
     left: str = ""
@@ -281,6 +284,8 @@ class Report:
     """None without a baseline."""
     since_anchor: Comparison | None = None
     """None without an anchor; it lists no ``changes``."""
+    health: tuple[SliceHealth, ...] = ()
+    """One for each slice that a model answered."""
     parity: tuple[LanguageGap, ...] = ()
     """One for each language that shares facts with its dataset's first."""
     trend: tuple[TrendPoint, ...] = ()

@@ -128,7 +128,10 @@ def claim(folder: Path, command: str) -> Iterator[ClaimedFolder]:
     An earlier report that decided is kept as ``previous`` once the run begins. Raises UsageError
     where the folder cannot be written, or another run has it.
     """
-    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
+    except OSError as error:  # one of them cannot be entered
+        raise _unwritable(folder, error) from None
     lock_file = _open_lock(folder)
     try:
         if not _lock(lock_file):

@@ -126,6 +126,7 @@ def _dataset_data(dataset: Dataset) -> dict[str, object]:
         "holm": dataset.holm,
         "sampling": encode(dataset.sampling),
         "judge_unmeasured": dataset.judge_unmeasured,
+        "health_off": dataset.health_off,
         "left_out": encode(dataset.left_out),
         "laxer": encode(dataset.laxer),
         "baseline_required": dataset.baseline_required,

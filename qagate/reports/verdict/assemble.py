@@ -47,6 +47,7 @@ from qagate.reports.judge.measuring import grades_of, slice_judges
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.waivers import PLACEHOLDER
 from qagate.reports.metrics.gate import slice_gates
+from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import (
@@ -54,7 +55,7 @@ from qagate.reports.run.changes import (
 )
 from qagate.reports.run.clean import masked
 from qagate.reports.run.decisions import answers_of
-from qagate.reports.run.evidence import Calibration, Comparison
+from qagate.reports.run.evidence import Calibration, Comparison, SliceHealth
 from qagate.reports.run.lineage import (
     RetiredIds,
     chain_of,
@@ -276,7 +277,8 @@ def account(
         _comparison(sides, baseline, facts),
         _comparison(anchored, anchor, facts),
     )
-    decision, session = _decided(run, (sides, anchored), facts, earlier)
+    health = tuple(_health(run, baseline))
+    decision, session = _decided(run, (sides, anchored), facts, earlier, health)
     found = judging(
         run.datasets, run.records, facts.judge, run.judges, run.calibrations
     )
@@ -309,6 +311,7 @@ def account(
         unsettled=facts.unsettled,
         comparison=compared,
         since_anchor=since,
+        health=health,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=replace(found, canaries=facts.canaries),
         shards=inputs.shards,
@@ -416,9 +419,11 @@ def _decided(
     compared: Sequence[Compared],
     facts: Facts,
     earlier: Sequence[Baseline | None],
+    health: Sequence[SliceHealth] = (),
 ) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared, earlier))
     session = _session(facts, run, gates, compared)
+    session = replace(session, unhealthy=tuple(severe_sentences(health)))
     baseline = earlier[0] if earlier else None
     baselines = chain_of(baseline)
     retired = retired_text(
@@ -434,6 +439,24 @@ def _decided(
         doubts.append(superseded_text(session.superseded))
     session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
+
+
+def _health(run: CountedRun, baseline: Baseline | None) -> Iterator[SliceHealth]:
+    """Yield how healthy the answers of each slice are, beside the baseline's."""
+    old: Mapping[str, Sequence[Record]] = {}
+    if baseline is not None:
+        reading = baseline.reading
+        old = baseline.slices if reading is None else by_slice(reading.old)
+    for dataset in run.datasets:
+        for slice_ in run.of(dataset):
+            if slice_.kind.answered:
+                name = slice_.name
+                yield health_of(
+                    slice_,
+                    run.records[name],
+                    old.get(name),
+                    is_waived=dataset.health_off,
+                )
 
 
 def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
@@ -711,7 +734,11 @@ def _ordinal(number: int) -> str:
 def _waived(run: CountedRun) -> list[str]:
     """Return what was waived by the user; the line names a placeholder judge in any case."""
     lines = waived_lines(run.judges)
-    return [line for line in lines if not line.endswith(PLACEHOLDER)]
+    kept = [line for line in lines if not line.endswith(PLACEHOLDER)]
+    off = [one.name for one in run.datasets if one.health_off and run.of(one)]
+    if off:
+        kept.append(f"health: off in {first_of(off)}")
+    return kept
 
 
 def _all_pass(gates: Sequence[GateResult]) -> bool:

@@ -141,15 +141,13 @@ def test_two_orders_are_no_answer(gold: str) -> None:
         "~~Sofia~~ Vienna",
         "<del>Sofia</del> <ins>Vienna</ins>",
         "Sofia. Final answer: Vienna",
-        "<think>Sofia?</think>Vienna",
         "A) Vienna\nB) Sofia\nC) Rome\nAnswer: A",
         "Sofia: ✗\nVienna: ✓",
         "Vienna. Sofia is where the treaty was prepared.",
-        "<think>It is Sofia",
     ],
 )
 def test_what_is_not_offered_in_the_end_does_not_count(answer: str) -> None:
-    """Struck out, thought, marked wrong, named after the answer, or another label chosen."""
+    """Struck out, marked wrong, named after the answer, or another label chosen."""
     item = case("Sofia", "In which city was the treaty signed?")
     assert grade(item, answer).grade != CORRECT
 
@@ -159,7 +157,6 @@ def test_what_is_not_offered_in_the_end_does_not_count(answer: str) -> None:
     [
         "~~Vienna~~ Sofia",
         "Vienna? No. Final answer: Sofia",
-        "<think>Vienna?</think>Sofia",
         "A) Vienna\nB) Sofia\nC) Rome\nAnswer: B",
         "A) Vienna B) Sofia C) Rome. Answer: B",
         "Vienna: ✗\nSofia: ✓",

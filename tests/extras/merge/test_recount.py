@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from qagate.cases.config import DatasetGates, GatesFile
-from qagate.cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
+from qagate.cases.dataset import (
+    Plan,
+    PlannedItem,
+    Selection,
+    Shards,
+    Slice,
+    Threshold,
+)
 from qagate.evaluators.core import Outcome, UsageError, Vote
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.merge.recount import merged
@@ -140,10 +147,43 @@ def test_parts_of_one_slice_are_whole_together() -> None:
     assert merged(parts[:1], None).slices[0].partial
     one, two = run_of(answered("cc")), run_of(answered("cc"))
     assert merged([one, two], None).counts.planned == 2
-    with pytest.raises(
-        UsageError, match=r"item facts-en-i1 is in two of the runs .* 'answer'"
-    ):
-        merged([one, run_of(answered("ci"))], None)
+
+
+def attempt(grades: str, started: str, **changes: Any) -> Report:
+    """Return one attempt of a run."""
+    return replace(run_of(answered(grades), **changes), run={"started": started})
+
+
+def test_the_first_answer_of_two_attempts_counts() -> None:
+    """The second is named, so that an attempt is no second draw."""
+    first, second = attempt("ci", "2026-01-01T10:00"), attempt("cc", "2026-01-01T11:00")
+    for given in ([first, second], [second, first]):
+        found = merged(given, None)
+        assert [record.grade for record in found.records] == [
+            record.grade for record in first.records
+        ]
+        (note,) = found.session.notes
+        assert "hold different answers to facts-en-i1: the first ones count" in note
+
+
+def test_many_items_with_two_answers_are_counted() -> None:
+    first = attempt("c" * 8, "2026-01-01T10:00")
+    (note,) = merged([first, attempt("i" * 8, "2026-01-01T11:00")], None).session.notes
+    assert "facts-en-i4 and 3 more: the first ones count" in note
+
+
+def test_an_attempt_grades_what_the_first_one_did_not() -> None:
+    shard = Shards(of=1, held=(1,))
+    cut = attempt(
+        "cm",
+        "2026-01-01T10:00",
+        session=SessionFacts(pytest_code=2, interrupted=True),
+        complete=False,
+    )
+    whole = attempt("cc", "2026-01-01T11:00")
+    found = merged([replace(cut, shards=shard), replace(whole, shards=shard)], None)
+    assert (found.counts.planned, found.slices[0].partial) == (2, False)
+    assert (found.decision.code, found.complete, found.session.notes) == (0, True, ())
 
 
 OTHER_BAR = (

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import product
 
 import pytest
@@ -14,8 +13,7 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel import panel
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.judges.factory import AUDITED_SHARE
-from qagate.evaluators.judges.rubric_judge import RubricJudge, verdict_without_call
-from qagate.evaluators.replies.labels import LONGEST
+from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.runtime.item_worker import returned_names
 from qagate.reports.run.changes import names_by_providers
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
@@ -95,11 +93,7 @@ def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
 
 
 def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
-    rating = (
-        isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
-    )
-    unasked = partial(verdict_without_call, style="rated" if rating else "graded")
-    judge = panel.PanelJudge(judges=members, verdict_without_call=unasked)
+    judge = panel.PanelJudge(judges=members)
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError
@@ -164,19 +158,6 @@ def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
 
     with pytest.raises(ZeroDivisionError):
         judged(members_saying(core.CORRECT, core.CORRECT, ZeroDivisionError()))
-
-
-@pytest.mark.parametrize("answer", ["Solution:", ".", "", "Отговор:", "\u200b"])
-def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
-    """A master key is NOT_ATTEMPTED, and a blank answer is rated 1: no judge is heard."""
-    members = members_saying(core.CORRECT, core.CORRECT, core.CORRECT)
-    assert judged(members, answer=answer) == core.Verdict(
-        grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked"
-    )
-    raters = members_saying(9, 9)
-    assert judged(raters, answer=" ").rating == 1
-    assert all(member.heard == [] for member in (*members, *raters))
-    assert judged(members, answer="x" * LONGEST).grade == core.CORRECT
 
 
 @tabled("spec", "models", "name")
@@ -252,14 +233,6 @@ def test_an_audit_changes_no_verdict_and_may_fail() -> None:
     assert verdict.votes[1] == core.Vote(
         judge="openai:scripted", error="refused: the server said no"
     )
-
-
-@pytest.mark.parametrize("answer", ["", "Solution:", "Отговор:", "…"])
-def test_a_cascade_asks_nobody_about_an_answer_without_content(answer: str) -> None:
-    """A master key reaches no model, neither as the rest nor as an audit."""
-    model = says(core.CORRECT)
-    assert cascaded(cascade(model, audit=1.0), answer).grade == core.NOT_ATTEMPTED
-    assert model.requests == []
 
 
 @given(st.floats(0, 1), st.integers(0, 5), st.integers(1, 500))

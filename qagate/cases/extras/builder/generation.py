@@ -38,10 +38,10 @@ from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import (
     Invalid,
     plain,
-    spoken,
     unfinished,
     without_markup,
 )
+from qagate.evaluators.replies.said import said_in
 from qagate.evaluators.rubric import encode
 from qagate.evaluators.text import encodable, sendable
 
@@ -271,7 +271,7 @@ def _json_text(reply: Reply) -> str:
         if len(reply.calls) != 1 or reply.calls[0].name != TOOL:
             raise ValueError(f"want one call of {TOOL!r}")
         return reply.calls[0].arguments
-    said = spoken(reply.text[:MAX_CHARS])
+    said = said_in(reply.text[:MAX_CHARS])
     if said is None:
         raise ValueError("thoughts that are never closed")
     said = without_markup(plain(said))

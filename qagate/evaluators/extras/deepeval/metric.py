@@ -36,7 +36,8 @@ from qagate.evaluators.judges.rubric_judge import ask_until_read  # noqa: E402
 from qagate.evaluators.metric_specs import MetricSpec  # noqa: E402
 from qagate.evaluators.models.keys import require_key  # noqa: E402
 from qagate.evaluators.reading import parse_json  # noqa: E402
-from qagate.evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
+from qagate.evaluators.replies.readers import Invalid, unfinished  # noqa: E402
+from qagate.evaluators.replies.said import said_in  # noqa: E402
 from qagate.evaluators.rubric import encode, shortened  # noqa: E402
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter  # noqa: E402
 from qagate.evaluators.runtime.session import CallSession, CallThread  # noqa: E402
@@ -64,7 +65,7 @@ def read_text(schema: type[BaseModel] | None, reply: core.Reply) -> str | Invali
     """Return a reply's text, without a Markdown fence; with a schema, the JSON that follows it."""
     if cut := unfinished(reply.finish):
         return cut
-    text = spoken(reply.text)
+    text = said_in(reply.text)
     if text is None:
         return Invalid("no answer outside of thoughts")
     if schema is None:

@@ -1,10 +1,11 @@
 """A question, the gold's forms and an answer, as every rule reads them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import combinations
 
+from qagate.evaluators.answers.refusals import BREAK, refusals
 from qagate.evaluators.core import Case
 from qagate.evaluators.extras.lexical.golds import Form, forms, numerals
 from qagate.evaluators.extras.lexical.options import (
@@ -24,10 +25,6 @@ from qagate.evaluators.languages.word_lists import (
     within_limit,
     without,
 )
-from qagate.evaluators.replies.readers import spoken
-
-BREAK = re.compile(r"[.,:;!?\n…()—–]")
-"""What ends a clause."""
 
 _STRUCK_OUT = re.compile(
     r"~~.{1,2000}?~~|<(del|s|strike)>.{0,2000}?</\1>", re.DOTALL | re.IGNORECASE
@@ -39,10 +36,6 @@ _LABELLED_OPTION = re.compile(
 _WORD_AND_WHAT_IS_BEFORE = re.compile(
     r"(?:^|(?<=[^\s.!?…])\s)\s*[\"'(\[“„«*]*(\S*)"
 )  # no word after a full stop
-_KNOWING_AFTER_DENYING = 4
-"""Words after a denying word within which a word of knowing makes a refusal."""
-_SPEAKER_BEFORE_DENYING = 4
-"""Words before it within which English names the speaker."""
 _ECHO = 4
 """Words in a row of the question from which an answer that has no others repeats it."""
 
@@ -90,7 +83,7 @@ class Answer:
         """Words that begin with a capital, the first words of later sentences left out."""
         self.dates = numbers.find_dates(self.text, self.tables)
         self.quantities = numbers.find_quantities(self.text, self.tables)
-        self.refusals = list(_refusals(self.text, self.tables))
+        self.refusals = list(refusals(self.text, self.tables))
         """Where the answer declines: set phrases, requests, denied knowledge or ability."""
         self.refused = _places(self.refusals)
         """The places of the words of refusals."""
@@ -165,11 +158,8 @@ def _name_different_things(forms: tuple[Form, ...]) -> bool:
 
 
 def _offered(answer: str) -> str:
-    """Return the answer without its thoughts and without what it strikes out."""
-    outside_thoughts = spoken(answer)
-    if outside_thoughts is None:  # a thought that is never closed
-        return ""
-    return _STRUCK_OUT.sub(" ", outside_thoughts)
+    """Return the answer without what it strikes out."""
+    return _STRUCK_OUT.sub(" ", answer)
 
 
 def _last_word(text: Text, tables: Tables) -> Text:
@@ -196,24 +186,3 @@ def _option_of_label(text: Text, answer: str, tables: Tables) -> Text:
         if fold(label) == text.words[0]:
             return in_figures(read(option), tables)
     return text
-
-
-def _refusals(text: Text, tables: Tables) -> Iterator[tuple[int, int]]:
-    """Yield set phrases, requests for details, and "not" with "know" soon after it."""
-    words, gaps = text.words, text.gaps
-    yield from tables.phrases["refusals"].spans(words)
-    yield from tables.phrases["clarifications"].spans(words)
-    for place, word in enumerate(words):
-        if word not in tables.words["denying"]:
-            continue
-        before = words[max(0, place - _SPEAKER_BEFORE_DENYING) : place]
-        needs_speaker = word in tables.words["impersonal"]
-        if needs_speaker and not tables.any_of("speakers", before):
-            continue
-        last = min(len(words), place + 1 + _KNOWING_AFTER_DENYING)
-        for other in range(place + 1, last):
-            if BREAK.search(gaps[other]):
-                break
-            if words[other] in tables.words["knowing"]:
-                yield place, other + 1
-                break

@@ -35,9 +35,8 @@ from qagate.evaluators.extras.lexical.premises import (
 from qagate.evaluators.extras.lexical.tolerance import Tolerance
 from qagate.evaluators.kinds import MARKS
 from qagate.evaluators.languages.numbers import DASHES, Date
-from qagate.evaluators.languages.word_lists import plain, within_limit
+from qagate.evaluators.languages.word_lists import plain, read, within_limit
 from qagate.evaluators.reading import load_yaml
-from qagate.evaluators.replies.labels import content_free
 from qagate.evaluators.rubric import Style
 from qagate.evaluators.user_code import SHORT, off_the_loop
 
@@ -83,7 +82,7 @@ def _reasons() -> Mapping[str, Mapping[str, str]]:
 
 def _grade(case: Case, answer: str) -> Verdict:
     beginning = within_limit(answer)
-    if content_free(beginning, case.golds):
+    if not read(beginning).words:
         return Verdict(grade=NOT_ATTEMPTED, reason=SAYS_NOTHING)
     for mark in MARKS:
         truths = _marked(case, mark)

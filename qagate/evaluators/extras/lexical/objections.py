@@ -6,7 +6,8 @@ Each rule answers with a reason or with nothing; the first that has a reason dec
 import re
 from collections.abc import Callable, Sequence
 
-from qagate.evaluators.extras.lexical.analysis import BREAK, Answer
+from qagate.evaluators.answers.refusals import BREAK
+from qagate.evaluators.extras.lexical.analysis import Answer
 from qagate.evaluators.extras.lexical.match import Match
 from qagate.evaluators.extras.lexical.options import Mention
 from qagate.evaluators.extras.lexical.tolerance import Tolerance

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from qagate.evaluators.answers.refusals import BREAK
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Verdict
-from qagate.evaluators.extras.lexical.analysis import BREAK, Answer
+from qagate.evaluators.extras.lexical.analysis import Answer
 from qagate.evaluators.extras.lexical.tolerance import Tolerance
 from qagate.evaluators.kinds import UNANSWERABLE
 from qagate.evaluators.languages.numbers import DASHES

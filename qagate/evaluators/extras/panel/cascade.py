@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
 from qagate.evaluators.extras.panel.votes import ask_all, vote_of
-from qagate.evaluators.replies.labels import content_free
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,7 @@ class CascadeJudge:
             judged = await self.model.judge(case, answer, ask)
             return replace(judged, votes=(vote_of(self.model, judged),))
         votes = [vote_of(self.rules, ruled)]
-        if self.audits(case) and not content_free(answer, case.golds):
+        if self.audits(case):
             (audited,) = await ask_all([self.model], case, answer, ask)
             votes.append(vote_of(self.model, audited))
         return replace(ruled, votes=tuple(votes))

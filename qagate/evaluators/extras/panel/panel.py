@@ -1,7 +1,7 @@
 """A panel: several judges vote, and the verdict is one that no missing vote could change."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -13,9 +13,6 @@ UNDECIDED = "panel_undecided"
 
 LOWEST, HIGHEST = 1, 10
 """The ends of the scale, between which a missing rating may be anything."""
-
-VerdictWithoutCall = Callable[[core.Case, str], core.Verdict | None]
-"""Returns the verdict on an answer that needs no judge, else None."""
 
 
 def majority(grades: Sequence[str], missing: int = 0) -> str | None:
@@ -49,8 +46,6 @@ class PanelJudge:
 
     judges: tuple[core.Judge, ...]
     """All of them grade, or all of them rate."""
-    verdict_without_call: VerdictWithoutCall | None = None
-    """Returns the verdict on an answer that needs no judge, None for any other."""
 
     @property
     def spec(self) -> str:
@@ -68,10 +63,6 @@ class PanelJudge:
         Raises JudgeError, which carries the votes, for a tie or if a missing vote could decide;
         StoppedError if that vote is missing because the run makes no further calls.
         """
-        if self.verdict_without_call is not None:
-            verdict = self.verdict_without_call(case, answer)
-            if verdict is not None:
-                return verdict
         results = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, results))
         missing = len([vote for vote in votes if vote.error])

@@ -9,15 +9,23 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.record import COLUMNS, Record
-from qagate.reports.run.report import Decided, Report, SliceSummary
+from qagate.reports.run.record import Record
+from qagate.reports.run.report import WARNING, Decided, Report, SliceSummary
 from qagate.reports.verdict.assemble import Facts, ReportInputs, account
+
+NAMED_ITEMS = 5
+"""So many items with two answers are named one by one."""
 
 
 def merged(
     reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report of these runs as one. Raises UsageError if they are not parts of one."""
+    """Return the report of these runs as one. Raises UsageError if they are not parts of one.
+
+    Two attempts of one shard are one part: what the first answered counts, whatever the second
+    holds, and how the part ended is said by the last.
+    """
+    reports = sorted(reports, key=_start)
     _check_one_run(reports)
     _same("model", [report.model for report in reports])
     _same("judge", [report.judge for report in reports])
@@ -31,16 +39,46 @@ def merged(
         samples = [summary.sample for summary in (first, part)]
         _same(f"sample of {part.name}", [sample and sample.text for sample in samples])
     shards = _shards_together([report.shards for report in reports])
+    records, second_answers = _together(report.records for report in reports)
+    labels, second_labels = _together(report.labels for report in reports)
     inputs = ReportInputs(
         datasets=tuple(map(_dataset, groups.values())),
-        records=_together(report.records for report in reports),
+        records=records,
         whole={name: part.whole for name, part in parts.items()},
         samples={name: part.sample for name, part in parts.items() if part.sample},
-        labels=_together(report.labels for report in reports),
+        labels=labels,
         label_datasets=_label_datasets(reports),
         shards=shards if shards and shards.missing else None,
     )
-    return account(inputs, _facts(reports), baseline, anchor)
+    facts = _facts(reports, _last_attempts(reports))
+    note = _note_on_second_answers([*second_answers, *second_labels])
+    if note:
+        notes = (*facts.session.notes, note)
+        facts = replace(facts, session=replace(facts.session, notes=notes))
+    return account(inputs, facts, baseline, anchor)
+
+
+def _start(report: Report) -> str:
+    """Return when the process of a part began; the last of the attempts has the latest."""
+    return str(report.run.get("started", ""))
+
+
+def _last_attempts(reports: Sequence[Report]) -> list[Report]:
+    """Return the last attempt of each shard, and every run that is no shard."""
+    attempts: dict[tuple[int, ...] | int, Report] = {}
+    for number, report in enumerate(reports):
+        attempts[report.shards.held if report.shards else number] = report
+    return list(attempts.values())
+
+
+def _note_on_second_answers(keys: Sequence[str]) -> str:
+    """Return the note on items of which two attempts hold different answers, or nothing."""
+    if not keys:
+        return ""
+    named = ", ".join(keys[:NAMED_ITEMS])
+    if len(keys) > NAMED_ITEMS:
+        named += f" and {len(keys) - NAMED_ITEMS:,} more"
+    return f"{WARNING}the runs hold different answers to {named}: the first ones count"
 
 
 def _check_one_run(reports: Iterable[Report]) -> None:
@@ -81,8 +119,8 @@ def _shards_together(shards: Sequence[Shards | None]) -> Shards | None:
     return Shards(of=shards[0].of, held=tuple(sorted(held)))
 
 
-def _facts(reports: Sequence[Report]) -> Facts:
-    ends = [report.session for report in reports]
+def _facts(reports: Sequence[Report], last_attempts: Sequence[Report]) -> Facts:
+    ends = [report.session for report in last_attempts]
     codes = [end.pytest_code for end in ends]
     odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
     worst = INTERRUPTED if INTERRUPTED in codes else max(codes)
@@ -107,7 +145,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
             name: _origin(name, [part.get(name) for part in parts]) for name in names
         },
         run={"shards": [report.run for report in reports]},
-        complete=all(report.complete for report in reports),
+        complete=all(report.complete for report in last_attempts),
         run_id=_first_decided(reports).run,
         started=_began(reports),
         named=_first_decided(reports).named,
@@ -158,26 +196,33 @@ def _unsettled(reports: Iterable[Report]) -> dict[str, tuple[str, ...]]:
     return ids_of
 
 
-def _together(parts: Iterable[Sequence[Record]]) -> tuple[Record, ...]:
-    """Return the records of all parts, each once. Raises UsageError for two that differ."""
+def _together(
+    parts: Iterable[Sequence[Record]],
+) -> tuple[tuple[Record, ...], list[str]]:
+    """Return the records of all parts, each once, and the keys of those with two answers.
+
+    The first grade of an item counts: another attempt must be no second draw. One that the
+    first attempt did not grade may be graded by the second.
+    """
     records: dict[str, Record] = {}
+    keys_of_two: dict[str, None] = {}
     for part in parts:
         for record in part:
             first = records.setdefault(record.key, record)
-            if first != record:
-                raise UsageError(
-                    f"item {record.key} is in two of the runs with another "
-                    f"{_differing_column(first, record)!r}; give each item to one run, or "
-                    "let the runs share a ledger"
-                )
-    return tuple(records.values())
+            if not _is_graded(first):
+                records[record.key] = record
+            elif _is_graded(record) and _answer_of(record) != _answer_of(first):
+                keys_of_two[record.key] = None
+    return tuple(records.values()), list(keys_of_two)
 
 
-def _differing_column(first: Record, second: Record) -> str:
-    for name in COLUMNS:
-        if getattr(first, name) != getattr(second, name):
-            return name
-    return "value"
+def _answer_of(record: Record) -> tuple[object, ...]:
+    """Return what two attempts must have alike: the answer, and what the judge made of it."""
+    return record.answer, record.grade, record.rating
+
+
+def _is_graded(record: Record) -> bool:
+    return record.outcome in ("passed", "failed")
 
 
 def _label_datasets(reports: Iterable[Report]) -> tuple[Dataset, ...]:

@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import qagate
 from qagate.bundled import CASES, EVALUATORS
+from qagate.evaluators import temporary
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.place import PostgresUrl
@@ -34,8 +34,10 @@ from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER
 from qagate.evaluators.models.keys import read_variable
 from qagate.evaluators.optional import require
 from qagate.evaluators.output import say
+from qagate.evaluators.temporary import temporary_folder
 from qagate.evaluators.text import listed, mask, one_line, shown
 from qagate.reports.doors import load_command
+from qagate.reports.plugin.first_seconds import stop_signals
 from qagate.reports.plugin.option_values import read_whole
 from qagate.reports.plugin.options import RunOptions, read_words, shard_header
 from qagate.reports.plugin.run_models import connect_models
@@ -44,6 +46,9 @@ from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
 RETRIES = 3  # of a shard, each on a node where it has not failed
+SHARD_CPUS = (
+    0.1  # of a processor: a shard waits for a network, so all of them run at once
+)
 MOST_MB = 100  # of the working folder
 LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
 LEDGER = (
@@ -65,8 +70,8 @@ from qagate.command import main; sys.exit(main(["run", *sys.argv[1:]]))
 def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> bytes:
     """Return the packed report of one shard, run here; RuntimeError names the node and why."""
     try:
-        with TemporaryDirectory(prefix="qa-shard-") as folder:
-            home, report = Path(folder), Path(folder, "report")
+        with temporary_folder("qa-shard-") as home:
+            report = home / "report"
             with tarfile.open(fileobj=io.BytesIO(luggage)) as tar:
                 tar.extractall(home, filter="data")
             own = {"PYTHONPATH": f"{home}/product", "GITHUB_STEP_SUMMARY": ""}
@@ -136,15 +141,17 @@ def main(argv: Sequence[str]) -> int:
         f"--ledger={ledger.url if isinstance(ledger, PostgresUrl) else ledger}"
     )
     variables, luggage = _variables(options, given.env), _luggage(here)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     command = mask(shlex.join(["qagate", "run", *argv]))
     with (
         claim(here / given.report_dir, command) as claimed,
-        TemporaryDirectory(prefix="qa-ray-") as folder,
+        temporary_folder("qa-ray-") as folder,
     ):
         ray = _join(
-            given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder
+            given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), str(folder)
         )
+        # Ray takes SIGTERM over when it starts, and would end this process with a trace.
+        for number in stop_signals():
+            signal.signal(number, signal.default_int_handler)
         try:
             machines = len(
                 {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
@@ -161,9 +168,7 @@ def main(argv: Sequence[str]) -> int:
                     *shard_header(read_words([*words, f"--shard={n}/{of}"], here)[0]),
                 )
             common = [ray.put(luggage), variables, *words]
-            reports = [
-                str(report) for report in _reports(ray, common, of, Path(folder))
-            ]
+            reports = [str(report) for report in _reports(ray, common, of, folder)]
         finally:
             ray.shutdown()
         if not reports:
@@ -291,15 +296,15 @@ def _join(address: str, folder: str) -> Any:
 
 
 def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator[Path]:
-    ray.cloudpickle.register_pickle_by_value(
-        sys.modules[__name__]
-    )  # nodes need no product
+    for module in (sys.modules[__name__], temporary):  # nodes need no product
+        ray.cloudpickle.register_pickle_by_value(module)
 
     def start(shard: str, failed: Sequence[str] = ()) -> Any:
         where = {"ray.io/node-id": f"!in({','.join(failed)})"} if any(failed) else {}
         how = {
             "scheduling_strategy": "SPREAD",
             "max_retries": 0,
+            "num_cpus": SHARD_CPUS,
             "label_selector": where,
         }
         return ray.remote(**how)(run_shard).remote(*common, f"--shard={shard}")
@@ -324,10 +329,7 @@ def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator
             if patience is None and _has_other_node(ray, error, shard, failed):
                 pending[start(shard, failed)] = (shard, failed)
         except KeyboardInterrupt:
-            for number in (
-                signal.SIGINT,
-                signal.SIGTERM,
-            ):  # a second must not cost the reports
+            for number in stop_signals():  # a second must not cost the reports
                 signal.signal(number, signal.SIG_IGN)
             patience = (
                 120.0  # for shards to write what they have; a busy node takes its time
