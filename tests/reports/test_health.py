@@ -236,12 +236,27 @@ def test_a_warning_changes_no_verdict() -> None:
     assert judged_run(ill(9)).decision.code == 0
 
 
-@pytest.mark.parametrize("state", ["cut", "echo", "repetition", "declined", "empty"])
+@pytest.mark.parametrize("state", ["cut", "echo", "repetition", "empty"])
 def test_a_severe_share_makes_a_pass_inconclusive(state: AnswerState) -> None:
     decision = judged_run(ill(10, state=state)).decision
     assert decision.code == 6
     assert decision.line.startswith("UNHEALTHY ANSWERS: exit 6; GATES PASS (2 of 2)")
     assert "10 of 50 answers of facts:en (0 of 50 before)" in decision.line
+
+
+def test_a_model_that_says_what_it_does_not_know_passes() -> None:
+    """That is honest, and has a metric of its own; it is a warning at most."""
+    records = ill(25, state="declined")
+    assert judged_run(records).decision.code == 0
+    count = counted(records, "declined")
+    assert count is not None and count.level == "warning"
+
+
+def test_answers_that_a_filter_keeps_back_pass_nothing() -> None:
+    """The wiring may be wrong, whatever the model would have said."""
+    decision = judged_run(ill(10, state="declined", finish="content_filter")).decision
+    assert decision.code == 6
+    assert "10 of 50 answers of facts:en (0 of 50 before) decline" in decision.line
 
 
 def test_a_fail_stays_a_fail_and_says_what_is_ill() -> None:
@@ -307,8 +322,8 @@ def test_one_sentence_names_all_slices_with_one_cause(unhealthy: Report) -> None
         "30 of 50 answers of facts:bg (1 of 50 before) were cut at 80 tokens: "
         "raise max_tokens in the models file "
         "WARNING 4 of 50 answers of facts:pl (0 of 50 before) decline to answer: "
-        "a content filter or the system prompt may refuse; if the model only says what it does "
-        "not know, health: off lets that be"
+        "a content filter or the system prompt may refuse, or the model says what it does not "
+        "know"
     )
 
 

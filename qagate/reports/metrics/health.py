@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from qagate.cases.dataset import Slice
+from qagate.evaluators.finishes import FILTERED
 from qagate.evaluators.kinds import UNANSWERABLE
 from qagate.evaluators.languages.detection import is_in, known
 from qagate.evaluators.text import first_of
@@ -69,7 +70,7 @@ def health_of(
                 symptom=symptom,
                 count=len(having),
                 old_count=None if old_answers is None else len(having_then),
-                level=level_of(len(having), len(answers)),
+                level=_level(symptom, having, len(answers)),
                 cause=_cause(symptom, having) if having else "",
                 examples=tuple(record.key for record in having[:EXAMPLES]),
             )
@@ -82,6 +83,22 @@ def health_of(
         symptoms=tuple(counts),
         is_waived=is_waived,
     )
+
+
+def _level(symptom: Symptom, having: Sequence[Record], answers: int) -> HealthLevel:
+    """Return how much it is that so many answers have a symptom.
+
+    A model that says what it does not know is honest, and its metric is ``not_attempted``:
+    declining in words is a warning at most. Where a filter or the provider refused, the wiring
+    may be wrong.
+    """
+    level = level_of(len(having), answers)
+    if symptom != "declined" or level != "severe":
+        return level
+    refused = [record for record in having if record.finish == FILTERED]
+    if level_of(len(refused), answers) == "severe":
+        return "severe"
+    return "warning"
 
 
 def level_of(count: int, answers: int) -> HealthLevel:
@@ -177,8 +194,8 @@ def _cause(symptom: Symptom, records: Sequence[Record]) -> str:
         )
     if symptom == "declined":
         return (
-            "decline to answer: a content filter or the system prompt may refuse; if the "
-            "model only says what it does not know, health: off lets that be"
+            "decline to answer: a content filter or the system prompt may refuse, or the "
+            "model says what it does not know"
         )
     return f"are in another language{_languages_of(records)}: name the language in the prompt"
 
