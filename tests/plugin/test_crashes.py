@@ -334,3 +334,12 @@ def test_a_key_among_the_words_of_a_command_is_not_said_again(
         command.main(["ledger", "stats", "postgres://u:a/hunter22@h.example/db"]) == 4
     )
     assert "hunter22" not in capsys.readouterr().err
+
+
+def test_a_text_in_place_of_a_files_name_is_a_mistake_of_the_user(
+    capitals: Project,
+) -> None:
+    """A system raises an error of its own for a name of more than 255 bytes."""
+    text = "Answer in one short sentence. " * 12
+    line = capitals.refused(f"--baseline={text}", "qa")
+    assert "put it into a file and name that" in line

@@ -10,6 +10,7 @@ Here stand the hooks of both. The controller's own begin in ``start.py`` and go 
 from qagate.reports.plugin import first_seconds
 
 # isort: split
+import errno
 import gc
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ from qagate.cases.dataset import Plan
 from qagate.door import PREFIX_HELP, PREFIX_SETTING
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import UnwrittenError
-from qagate.evaluators.text import harmless
+from qagate.evaluators.text import SHOWN, harmless, one_line
 from qagate.reports.plugin import crash_guard, worker
 from qagate.reports.plugin.option_table import declare_options
 from qagate.reports.plugin.worker import (
@@ -88,6 +89,13 @@ def pytest_configure(config: pytest.Config) -> None:
         worker_input = _worker_input(config)
     except UsageError as problem:
         raise pytest.UsageError(harmless(str(problem))) from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise pytest.UsageError(
+            f"{one_line(str(error.filename), SHOWN)}: no file has so long a name; if this is the "
+            "text itself, of a prompt for example, put it into a file and name that"
+        ) from None
     except UnwrittenError as problem:
         pytest.exit(harmless(str(problem)), int(pytest.ExitCode.INTERNAL_ERROR))
     guard = config.pluginmanager.unregister(name=CRASH_GUARD)
