@@ -82,16 +82,16 @@ def _reasons() -> Mapping[str, Mapping[str, str]]:
 
 def _grade(case: Case, answer: str) -> Verdict:
     beginning = within_limit(answer)
-    if not read(beginning).words:
+    said = plain(beginning)
+    is_gold = any(said == plain(gold) for gold in case.golds)
+    if not is_gold and not read(beginning).words:
         return Verdict(grade=NOT_ATTEMPTED, reason=SAYS_NOTHING)
     for mark in MARKS:
         truths = _marked(case, mark)
         if truths:
             return grade_premise(Answer(replace(case, golds=truths), answer), mark)
     analysis = Answer(case, answer)
-    said = plain(beginning)
-    is_whole = said and beginning == answer
-    if is_whole and any(said == plain(gold) for gold in case.golds):
+    if is_gold and said and beginning == answer:
         sure = not analysis.is_open and "?" not in answer
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=sure)
     if analysis.order:
