@@ -546,7 +546,8 @@ def test_the_reference_shows_every_key() -> None:
         *USAGE,
         *DEEPEVAL_METRICS,
     }
-    assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
+    numbered = {re.sub(r"_\d+$", "_N", name) for name in named}
+    assert numbered <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
 
 
 def test_the_reference_lists_every_command_with_its_options(capsys: Captured) -> None:
