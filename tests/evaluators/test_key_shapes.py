@@ -18,7 +18,7 @@ TABLE: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("key_shapes.yaml").read_text("utf-8")
 )
 SHAPES: dict[str, str] = TABLE["shapes"]
-DATA = Path("/work/shared/data")
+DATA = Path(__file__).parents[3] / "shared" / "data"
 ADDRESS = re.compile(r"\S+://\S+")
 BODY = re.compile(r"([@#])(\d+)")
 

@@ -331,7 +331,9 @@ def test_a_terminal_shows_what_is_waived(unhealthy: Report) -> None:
     parts = tuple(replace(part, is_waived=True) for part in unhealthy.health)
     lines = [*console.health_lines(replace(unhealthy, health=parts))]
     assert lines[0].startswith("WAIVED")
-    assert "health: off, so these shares decide nothing" in " ".join(" ".join(lines).split())
+    assert "health: off, so these shares decide nothing" in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_a_healthy_run_says_nothing_of_health() -> None:
