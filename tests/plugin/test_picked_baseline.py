@@ -232,6 +232,20 @@ def test_a_project_may_demand_a_baseline(
         assert "NO BASELINE" not in project.run_in_process(*words).outlines[-1]
 
 
+def test_a_baseline_above_the_data_is_seen_from_any_folder(project: Project) -> None:
+    """Another working folder is no other project: the run names what it lacks, and ends in 6."""
+    project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
+    project.run_in_process("qa")
+    (project.path / "reports" / "baselines").mkdir()
+    kept = project.keep("reports/baselines/v1", anyway=True)
+    below = Project(path=project.path / "below")
+    below.path.mkdir()
+    result = below.run_in_process("../qa")
+    assert result.ret == 6
+    assert f"NO BASELINE: exit 6; {kept} is promoted" in result.outlines[-1]
+    assert below.run_in_process("../qa", "--baseline=none").ret == 0
+
+
 HALF = graded({"en": BAR})
 
 

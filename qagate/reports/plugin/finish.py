@@ -165,12 +165,14 @@ def _needed_baseline(
     run: EngineRun, slices: Collection[str], known: Iterable[Decided]
 ) -> str:
     """Return which baseline the run should have been given; empty where none is known."""
-    for folder in reversed(promoted(run.options.here)):
+    for folder in _promoted_around(run):
         with suppress(QAError):
             decided = load_report(folder, items=False).decided
             if decided is not None and not decided.answers.keys().isdisjoint(slices):
+                is_here = folder.is_relative_to(run.options.here.resolve())
+                name = folder.name if is_here else str(folder)
                 return (
-                    f"{folder.name} is promoted over these data; give --baseline={folder.name}, "
+                    f"{name} is promoted over these data; give --baseline={name}, "
                     "or --baseline=none to do without"
                 )
     for decided in known:
@@ -180,6 +182,19 @@ def _needed_baseline(
                 "--baseline=PATH, or --baseline=none to do without"
             )
     return ""
+
+
+def _promoted_around(run: EngineRun) -> Iterator[Path]:
+    """Yield the promoted runs of the working folder, and of every folder above the data sets.
+
+    A command that is given from another folder is about the same data.
+    """
+    homes = {run.options.here.resolve(): True}
+    for dataset in run.plan.datasets:
+        for parent in dataset.folder.resolve().parents:
+            homes[parent] = True
+    for home in homes:
+        yield from reversed(promoted(home))
 
 
 def _waived(run: EngineRun) -> Iterator[str]:
