@@ -394,6 +394,17 @@ def test_a_gold_beside_the_run_is_an_answer() -> None:
     assert not is_echo(f"{asked} blue", [asked], ["blue"])
 
 
+@pytest.mark.parametrize(
+    "gold",
+    ["a b c d e f g h i j", "b c d e f g h i j", "a b c d e f g h i j k"],
+)
+def test_a_gold_that_the_question_quotes_is_an_answer(gold: str) -> None:
+    asked = "Who wrote a b c d e f g h i j k"
+    answer = "a b c d e f g h i j"
+    assert is_echo(answer, [asked], ["a b c"])
+    assert not is_echo(answer, [asked], [gold])
+
+
 def test_the_longest_of_several_places_counts() -> None:
     twice = "b c d e f g h i x b c d e f g h i j k"
     assert is_echo("b c d e f g h i j k", [twice])
