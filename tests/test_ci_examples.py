@@ -154,7 +154,7 @@ def test_githubs_last_job_is_green_only_if_the_gates_passed(
 def gitlab_jobs(
     pipeline: Mapping[str, Any], variables: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the jobs that a pipeline has with these variables, each with its ``when``."""
+    """Return the jobs that a pipeline has with these variables, as its rules make them."""
     found = {}
     for name, job in pipeline.items():
         whole = job
@@ -172,7 +172,14 @@ def gitlab_jobs(
                 r"\$(\w+)", lambda one: repr(variables.get(one[1], one[1])), rule["if"]
             )
             if eval(text.replace("&&", " and ")):
-                found[name] = {**whole, "when": rule.get("when", "on_success")}
+                found[name] = {
+                    **whole,
+                    "when": rule.get("when", "on_success"),
+                    "variables": {
+                        **whole.get("variables", {}),
+                        **rule.get("variables", {}),
+                    },
+                }
                 break
     return found
 
@@ -194,6 +201,23 @@ def test_gitlabs_pipeline_is_green_only_if_the_gates_passed(
     assert (event == "fork, started here") == bool(refused)
     assert all(exit_code("\n".join(jobs[one]["script"])) == 1 for one in refused)
     assert all("@sha256:" in job["image"] for job in jobs.values())
+
+
+@pytest.mark.parametrize("name", ["gitlab-ci.yml", "gitlab-shards.yml"])
+def test_gitlab_unpacks_one_cache_into_a_folder(name: str) -> None:
+    """SQLite would replay a log of one ledger in another."""
+    for job in gitlab_jobs(load(name), GITLAB["main"]).values():
+        caches = job.get("cache", [])
+        unpacked = [cache for cache in caches if cache.get("policy") != "push"]
+        assert len(unpacked) == bool(caches)
+
+
+@pytest.mark.parametrize("name", ["gitlab-ci.yml", "gitlab-shards.yml"])
+def test_only_gitlabs_default_branch_saves_what_other_pipelines_find(name: str) -> None:
+    for event, saved_as in (("main", "ledger"), ("own", "unread")):
+        for job in gitlab_jobs(load(name), GITLAB[event]).values():
+            if job.get("cache"):
+                assert job["variables"]["QA_SAVED_AS"] == saved_as
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.iterdir()), ids=lambda path: path.name)

@@ -26,7 +26,7 @@ from qagate.evaluators.ledger.rows import (
 from qagate.evaluators.ledger.sqlite_file import connect
 from qagate.evaluators.ledger.upkeep import save_unkept
 from tests.support.fixtures import Patch
-from tests.support.places import ask, change, wait_for_note, zero_page
+from tests.support.places import PAGE, ask, change, wait_for_note, zero_page
 from tests.support.recorded import (
     fill,
     is_imported,
@@ -138,6 +138,69 @@ def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path, large: bytes) -> No
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def filled(path: Path, statement: str) -> None:
+    """Make a ledger, and run a statement for each of 2,000 keys in the order of their numbers."""
+    fill(path, 1)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        keys = [(key_of(number),) for number in range(2000)]
+        connection.executemany(statement, keys)
+
+
+def zero_page_with(path: Path, content: str) -> None:
+    """Damage the page on which a text stands first in the file."""
+    zero_page(path, path.read_bytes().index(content.encode()) // PAGE)
+
+
+MARK = "INSERT INTO imported VALUES (?, 'run')"
+DOCUMENT = "INSERT INTO documents VALUES ('batch', ?1, 'text of ' || ?1 || printf('%.200c', '-'))"
+
+
+def test_a_lost_page_of_documents_costs_none_behind_it(tmp_path: Path) -> None:
+    """Of a batch that is forgotten all calls would be paid for again."""
+    path = tmp_path / "l"
+    filled(path, DOCUMENT)
+    zero_page_with(path, f"text of {key_of(50)}")
+    note = damage.set_aside(path, "a lost page")
+    kept = ask(path, "SELECT count(*) FROM documents WHERE kind = 'batch'")
+    assert isinstance(kept, int)
+    assert 1980 <= kept < 2000
+    assert f", with {kept:,} documents; the others are asked again" in note
+
+
+def test_documents_between_two_lost_pages_are_found_by_their_keys(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "l"
+    filled(path, DOCUMENT)
+    for number in (50, 1950):
+        zero_page_with(path, f"text of {key_of(number)}")
+    damage.set_aside(path, "two lost pages")
+    kept = ask(path, "SELECT count(*) FROM documents WHERE kind = 'batch'")
+    assert isinstance(kept, int)
+    assert 1600 <= kept < 2000
+
+
+def test_a_lost_page_of_the_index_costs_no_document(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    filled(path, DOCUMENT)
+    with closing(connect(path)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'documents' AND type = 'index'"
+        (root_page,) = connection.execute(query).fetchone()
+    zero_page(path, root_page - 1)
+    damage.set_aside(path, "a lost page")
+    assert ask(path, "SELECT count(*) FROM documents") == 2000
+
+
+def test_a_lost_page_of_import_marks_costs_none_behind_it(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    filled(path, MARK)
+    zero_page_with(path, sorted(key_of(number) for number in range(2000))[50])
+    damage.set_aside(path, "a lost page")
+    kept = ask(path, "SELECT count(*) FROM imported")
+    assert isinstance(kept, int)
+    assert 1900 <= kept < 2000
 
 
 @pytest.mark.parametrize(

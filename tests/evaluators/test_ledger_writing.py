@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,12 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import Signer, StoreError, seal
-from qagate.evaluators.ledger.sqlite import SqliteStore
-from qagate.evaluators.ledger.upkeep import save_unkept
+from qagate.evaluators.ledger.sqlite import SqliteStore, open_store
+from qagate.evaluators.ledger.upkeep import (
+    UNKEPT_FOLDER,
+    save_unkept,
+    take_unkept,
+)
 from qagate.evaluators.output import UnwrittenError
 from tests.support.fixtures import Patch
 from tests.support.places import ask
@@ -72,6 +77,20 @@ def test_no_run_begins_beside_replies_that_cannot_be_taken_in(
             Ledger(Path("l"))
     with Ledger(Path("l")) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
+
+
+def test_a_file_of_replies_that_another_run_took_in_meanwhile_is_passed_over(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        save_unkept(Path("l"), [Signer().signed(seal(row_of(number), 1.0))])
+    with closing(open_store(Path("l"))) as store:
+        notes = take_unkept(store, Path("l"))
+        assert next(notes).startswith("1 row taken in from ")
+        (other,) = UNKEPT_FOLDER.glob("unkept-*")
+        other.unlink()
+        assert list(notes) == []
 
 
 def test_no_run_begins_beside_replies_that_it_may_not_read(plain_user: Path) -> None:

@@ -27,6 +27,7 @@ from qagate.evaluators.ledger.sqlite_file import (
     has_code,
     state_of,
 )
+from qagate.evaluators.output import plural
 
 STRETCHES = 256
 """A table is read in so many parts, by key: a bad page costs rows of one part only."""
@@ -209,39 +210,61 @@ def set_aside(path: Path, why: str) -> str:
         fresh.rename(path)
     return (
         f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
-        f"{kept:,} of its rows verify and are used, the others are asked again"
+        f"{kept}; the others are asked again"
     )
 
 
-def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> int:
-    """Copy what verifies in a damaged ledger to a new file; return how many replies do."""
+def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> str:
+    """Copy what verifies in a damaged ledger to a new file; return how much does, as a text."""
     new.executescript(f"{creation()} PRAGMA user_version = {SCHEMA}; BEGIN")
     sound = (row for row in _rows(old) if row.opened() is not None)
     new.executemany(Sql.INSERT, sound)
-    imported = _readable(old, "SELECT key, run FROM imported")
-    new.executemany(Sql.MARK_IMPORTED, imported)
+    new.executemany(Sql.MARK_IMPORTED, _import_marks(old))
     # Documents have seals of their own, which are checked when they are used.
-    documents = _readable(old, "SELECT kind, key, text FROM documents")
-    new.executemany(Sql.ADD_DOCUMENT, documents)
+    new.executemany(Sql.ADD_DOCUMENT, _documents(old))
     new.execute("COMMIT")
-    (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
-    return int(kept)
+    (rows,) = new.execute("SELECT count(*) FROM calls").fetchone()
+    (documents,) = new.execute("SELECT count(*) FROM documents").fetchone()
+    return f"{rows:,} of its rows verify and are used, with {plural(documents, 'document')}"
 
 
 def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
     """Yield rows up to each damaged page from both sides, in stretches of the key."""
-    for start, end in _ranges():
-        for order in ("", " DESC"):
-            query = f"{Sql.ROWS} WHERE key >= ? AND key < ? ORDER BY key{order}"
-            for values in _readable(old, query, (start, end)):
-                yield StoredRow._make(values)
+    for stretch in _ranges():
+        query = f"{Sql.ROWS} WHERE key >= ? AND key < ?"
+        for values in _from_both_ends(old, query, "key", stretch):
+            yield StoredRow._make(values)
 
 
-def _readable(
-    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
+def _import_marks(old: sqlite3.Connection) -> Iterator[Row]:
+    """Yield which rows were imported, as ``_rows`` yields rows."""
+    for stretch in _ranges():
+        query = "SELECT key, run FROM imported WHERE key >= ? AND key < ?"
+        yield from _from_both_ends(old, query, "key", stretch)
+
+
+def _documents(old: sqlite3.Connection) -> Iterator[Row]:
+    """Yield documents, many of them twice.
+
+    They lie in the order in which they came: a pass from either end finds all but those
+    between two damaged pages. The index finds these too, in stretches of the key.
+    """
+    query = "SELECT kind, key, text FROM documents"
+    yield from _from_both_ends(old, f"{query} NOT INDEXED", "rowid")
+    with suppress(sqlite3.Error):  # where the index is damaged
+        for kind in _kinds(old):
+            for start, end in _ranges():
+                part = f"{query} WHERE kind = ? AND key >= ? AND key < ?"
+                yield from _from_both_ends(old, part, "key", (kind, start, end))
+
+
+def _from_both_ends(
+    old: sqlite3.Connection, query: str, column: str, values: Sequence[str] = ()
 ) -> Iterator[Row]:
-    """Yield the rows of a query up to the first damage."""
-    with suppress(sqlite3.Error):
-        for row in old.execute(query, values):
-            if None not in row:
-                yield row
+    """Yield the rows of a query up to the first damage, then up to it from the other end."""
+    for order in ("ASC", "DESC"):
+        with suppress(sqlite3.Error):
+            for row in old.execute(f"{query} ORDER BY {column} {order}", values):
+                if None not in row:
+                    yield row
+            return

@@ -197,6 +197,8 @@ def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
             if not refused:
                 path.unlink(missing_ok=True)
         except (OSError, rows.StoreError, UsageError) as error:
+            if not path.exists():
+                continue  # another run took it in at the same time
             raise _not_taken_in(path, error) from None
         note = f"{plural(new, 'row')} taken in from {path}"
         if refused:

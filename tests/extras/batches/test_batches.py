@@ -251,6 +251,28 @@ def test_a_cancelled_batch_of_which_nothing_comes_is_asked_again(
         assert server.sizes == [12, 12]
 
 
+@wires
+def test_the_results_of_a_cancelled_batch_outlast_an_outage(
+    tmp_path: Path, provider: str
+) -> None:
+    """They are paid for, and come once the provider is within reach again."""
+    is_down = True
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        return Answer(status=503) if name == "results" and is_down else None
+
+    with batch_server(step=step) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run(TEXTS)
+        (wave,) = runs.waves
+        with Ledger(runs.place) as ledger:
+            asyncio.run(keep_wave(ledger, replace(wave, cancelled=True)))
+        assert runs.run(TEXTS).texts == ["batch"] * 12
+        is_down = False
+        assert runs.run(TEXTS).texts == ANSWERS
+        assert (server.sizes, server.direct) == ([12], [])
+
+
 def cut(results: str) -> str:
     return results[: len(results) * 3 // 4]
 

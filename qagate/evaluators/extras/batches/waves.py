@@ -321,10 +321,12 @@ class BatchPoller:
             if reads_in_vain == TRIES:
                 break
             await asyncio.sleep(self._settings.pause * 2.0 ** (reads_in_vain - 1))
-        if came or self.wave.cancelled:
+        # A batch that was given up is asked again only if the provider was heard.
+        if came or (self.wave.cancelled and failure is None):
             return
         why = failure or f"{len(missing):,} results did not come"
-        raise StoppedError(BATCH, f"{why}; {KEPT}, or {self.wave.way_out}")
+        way_out = "" if self.wave.cancelled else f", or {self.wave.way_out}"
+        raise StoppedError(BATCH, f"{why}; {KEPT}{way_out}")
 
     def _are_all(self, came: int, missing: set[str]) -> bool:
         """Return whether a complete read brought all results that there are."""
