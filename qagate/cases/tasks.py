@@ -5,6 +5,7 @@ kind: code alone, the options of a closed question, or a judge with a rubric. A 
 exactly this answer stands before theirs. What earlier runs answered is read by the same judge.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from qagate.evaluators.core import Ask, CallError, Case, Judge, Model, UsageErro
 from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
+from qagate.evaluators.languages.word_lists import read, tables
 from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
@@ -105,11 +107,9 @@ class PromptedAnswer:
 def asked_of(prompt: Prompt | None, case: Case) -> Asked:
     """Return what an answer to a case is held against, to know an echo.
 
-    The words of the context and of options that the question lists are none of the prompt's own.
+    The words of the context are none of the prompt's own, nor are those that may be chosen.
     """
-    question = case.question
-    if ":" in question:  # behind the last one may be options
-        question = question.rpartition(":")[0] + BREAK
+    question = _without_choices(case)
     texts = [question]
     if prompt is not None:
         values = {"question": question, "context": BREAK}
@@ -120,6 +120,31 @@ def asked_of(prompt: Prompt | None, case: Case) -> Asked:
         texts=tuple(texts),
         golds=case.golds,
     )
+
+
+_LABEL = re.compile(r"(?:^|[\s(])[^\W_][).]\s")
+"""Stands before an option: ``A)``, ``(b)``, ``1.``."""
+
+
+def _without_choices(case: Case) -> str:
+    """Return a case's question with ``BREAK`` in place of what it lets choose.
+
+    Whoever repeats that answers. A question that asks "X or Y?" is left out as a whole, as
+    nobody knows where its alternatives begin.
+    """
+    question = case.question
+    for option in sorted(case.options, key=len, reverse=True):
+        question = re.sub(rf"(?<!\w){re.escape(option)}(?!\w)", BREAK, question)
+    # The first word parts nothing: Polish "czy" opens any question for yes or no.
+    words = read(question).words[1:]
+    if tables(case.language).any_of("alternatives", words):
+        return BREAK
+    labels = [match.start() for match in _LABEL.finditer(question)]
+    if len(labels) > 1:
+        question = question[: labels[0]] + BREAK
+    if ":" in question:  # behind the last one may be options
+        question = question.rpartition(":")[0] + BREAK
+    return question
 
 
 def read_earlier(

@@ -9,7 +9,7 @@ import pytest
 
 from qagate.cases.dataset import PlannedItem
 from qagate.cases.earlier import EarlierAnswer, EarlierAnswers
-from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
+from qagate.cases.tasks import PromptedAnswer, RecordedAnswer, asked_of, make_tasks
 from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import Case, Reply, UsageError, Verdict
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
@@ -267,3 +267,43 @@ def test_the_anchors_model_is_held_to_an_age_only() -> None:
     planned = item("graded")
     anchor = replace(then(planned.case), model=MODEL.spec, role="anchor")
     assert age_of(planned, anchor) != THIS_RUN
+
+
+LEAGUE = "The treaty was signed by all members of the league in Paris"
+TWO = "The treaty was signed by two members of the league in Rome"
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        (f"What is true of it\n\nА) {LEAGUE}\nБ) {TWO}", (LEAGUE, TWO)),
+        (f"What is true of it? {LEAGUE}; {TWO}", (LEAGUE, TWO)),
+        (f"What is true of it? A) {LEAGUE} B) {TWO}", ()),
+        (f"What is true of it? (1) {LEAGUE} (2) {TWO}", ()),
+        (f"What is true of it: {LEAGUE}; {TWO}", ()),
+        (f"Is it true that {LEAGUE.lower()} or that {TWO.lower()}?", ()),
+        (f"Вярно ли е, че {LEAGUE} или {TWO}?", ()),
+    ],
+)
+@pytest.mark.parametrize("answer", [LEAGUE, f"A) {LEAGUE}", TWO])
+def test_what_a_question_lets_choose_is_no_echo(
+    question: str, options: tuple[str, ...], answer: str
+) -> None:
+    """Of however many words it is, right or wrong."""
+    case = make_case(question=question, options=options)
+    assert read_text(answer, asked=asked_of(PROMPT, case)).state == "answered"
+
+
+def test_the_question_before_its_options_is_an_echo() -> None:
+    question = "Which of these four sentences is true of the old treaty of Paris?"
+    case = make_case(
+        question=f"{question}\n\nА) {LEAGUE}\nБ) {TWO}", options=(LEAGUE, TWO)
+    )
+    assert read_text(question, asked=asked_of(PROMPT, case)).state == "echo"
+
+
+def test_a_question_for_yes_or_no_may_open_with_or() -> None:
+    """As it does in Polish; its words are an echo still."""
+    question = "Czy traktat został podpisany przez wszystkich członków ligi w Paryżu?"
+    case = make_case(question=question, language="pl")
+    assert read_text(question, asked=asked_of(PROMPT, case)).state == "echo"

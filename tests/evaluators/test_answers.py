@@ -129,6 +129,7 @@ def test_a_thought_of_any_length_does_not_push_the_answer_out() -> None:
         "<start_of_turn>model\nSofia<end_of_turn>",
         "Sofia</s>",
         "<s> Sofia</s></s>",
+        "Sofia \n</s> \n</s>\n",
         "[INST] Sofia [/INST]",
         "Sofia<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd Rome?",
         "<|im_start|>user\nWhich?<|im_end|>\n<|im_start|>assistant\nSofia<|im_end|>",
@@ -185,7 +186,10 @@ def test_no_mark_of_a_thought_is_left(reply: str) -> None:
         "<|im_start|>user",
         "<|im_start|>",
         "</s> ",
+        "</s>",
         "<s> ",
+        " ",
+        "\n",
         "a a b ",
         "ab",
         f"{QUESTION} ",
@@ -196,6 +200,12 @@ def test_hostile_texts_are_read_in_linear_steps(unit: str) -> None:
     """A text of 200,000 characters would take hours if its length were squared."""
     reply = unit * (200_000 // len(unit))
     assert len(read_text(reply, asked=ASKED).text) <= len(reply) + 200
+
+
+@pytest.mark.parametrize("unit", [" ", "\n", "</s>", "</s> ", "<s>"])
+def test_hostile_texts_before_a_word_are_read_in_linear_steps(unit: str) -> None:
+    reply = "Rome" + unit * (200_000 // len(unit)) + "Sofia"
+    assert read_text(reply).text.endswith("Sofia")
 
 
 def test_a_reply_of_tool_calls_alone_is_their_json() -> None:
@@ -243,12 +253,13 @@ def test_a_filter_declines_whatever_text_came() -> None:
     [
         ("en", "I don't know."),
         ("en", "I'm sorry, but I can't help with that."),
-        ("en", "I don't know who painted it."),
+        ("en", "I'm not able to answer that question."),
         ("en", "I don't have enough information to answer this question."),
         ("bg", "Съжалявам, но не мога да отговоря на този въпрос."),
         ("pl", "Niestety nie znam odpowiedzi."),
         ("hu", "Sajnálom, de nem tudok válaszolni erre a kérdésre."),
         ("be", "Прабачце, але я не магу адказаць на гэтае пытанне."),
+        ("cs", "Omlouvám se, ale na tuto otázku nemohu odpovědět."),
     ],
 )
 def test_a_bare_refusal_declines_in_words(language: str, text: str) -> None:
@@ -275,6 +286,63 @@ def test_a_bare_refusal_declines_in_words(language: str, text: str) -> None:
 def test_whoever_offers_something_does_not_decline(language: str, text: str) -> None:
     """A name, a number, a guess, a word of a gold; and a long text is for the judge."""
     assert not is_bare_refusal(text, language=language, golds=("blue",))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("pl", "Niestety nie."),
+        ("pl", "Nie da się."),
+        ("hu", "Sajnos nem."),
+        ("hu", "Nem lehetséges."),
+        ("be", "На жаль, не."),
+        ("be", "Немагчыма."),
+        ("bg", "Съжалявам, не."),
+        ("en", "I'm sorry, no."),
+        ("en", "We do not provide refunds."),
+        ("en", "I don't know. Yes."),
+        ("cs", "Bohužel ne."),
+        ("cs", "Není možné."),
+    ],
+)
+def test_a_denial_is_an_answer(language: str, text: str) -> None:
+    """An apology before it makes it none the less one."""
+    question = "Do you provide refunds?"
+    assert not is_bare_refusal(text, language=language, question=question)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("pl", "Przepraszam, to miedź."),
+        ("hu", "Sajnálom, ez réz."),
+        ("en", "I don't know. copper"),
+        ("en", "sorry, copper"),
+        ("en", "I don't know who painted it"),
+    ],
+)
+def test_any_word_of_its_own_makes_an_answer(language: str, text: str) -> None:
+    """It may be a name in small letters, and a word of the question may be the answer."""
+    question = "Is it copper, or who painted it?"
+    assert not is_bare_refusal(text, language=language, question=question)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The contract does not mention it.", "No information.", "It is not known."],
+)
+def test_what_a_text_lacks_is_an_answer(text: str) -> None:
+    assert not is_bare_refusal(text, language="en")
+
+
+def test_a_refusal_that_the_question_quotes_is_an_answer() -> None:
+    question = "What does she say first, „I don't know“ or „Go“?"
+    assert not is_bare_refusal("I don't know.", language="en", question=question)
+
+
+def test_a_gold_that_only_describes_an_answer_has_no_words_of_it() -> None:
+    golds = ["UNANSWERABLE: I do not say that"]
+    assert is_bare_refusal("I do not know that.", language="en", golds=golds)
 
 
 def test_an_option_that_the_question_names_is_an_answer() -> None:
@@ -324,6 +392,17 @@ def test_a_gold_beside_the_run_is_an_answer() -> None:
     asked = "Which colour has the altar of the church by the sea, blue or red? Say"
     assert is_echo(f"Say {asked}", [asked])
     assert not is_echo(f"{asked} blue", [asked], ["blue"])
+
+
+@pytest.mark.parametrize(
+    "gold",
+    ["a b c d e f g h i j", "b c d e f g h i j", "a b c d e f g h i j k"],
+)
+def test_a_gold_that_the_question_quotes_is_an_answer(gold: str) -> None:
+    asked = "Who wrote a b c d e f g h i j k"
+    answer = "a b c d e f g h i j"
+    assert is_echo(answer, [asked], ["a b c"])
+    assert not is_echo(answer, [asked], [gold])
 
 
 def test_the_longest_of_several_places_counts() -> None:

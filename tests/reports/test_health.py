@@ -204,6 +204,12 @@ def test_thoughts_that_ended_want_another_parser() -> None:
     assert cause.startswith("hold thoughts and no answer: look at how the server parts")
 
 
+def test_a_translation_is_in_the_language_that_is_expected() -> None:
+    """Its gold is in another language than the slice as well."""
+    records = ill(10, state="answered", answer=POLISH, expected=POLISH)
+    assert counted(records, "other_language") is None
+
+
 def test_other_language_without_a_known_one_names_none() -> None:
     """Greek letters are no English; whether the text is Greek nobody here knows."""
     answer = "είναι η πόλη που βρίσκεται στον ποταμό"

@@ -158,6 +158,13 @@ def test_tries_end_with_the_baseline_that_is_the_models_own() -> None:
     assert names == ["v3", "v2"]
 
 
+def test_a_dated_name_of_the_model_ends_no_tries() -> None:
+    """A baseline of last year's version is not the candidate's own."""
+    chain = (link("v2", "openai:gpt-4o-2024-05-13"), link("v1", OLD_MODEL))
+    names = [baseline.name for baseline in tried_beside("openai:gpt-4o", chain)]
+    assert names == ["v2", "v1"]
+
+
 def test_what_any_baseline_retired_counts() -> None:
     """Also where the last one has it retired no more."""
     chain = (link("v3", "m"), link("v2", "m", en=("i1",)), link("v1", "m"))

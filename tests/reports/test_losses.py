@@ -57,6 +57,10 @@ def loss_under(slice_: Slice, records: Sequence[Record], *gates: Threshold) -> s
         ((RISE,), "NOT_ATTEMPTED"),
         ((SILENCE,), "INCORRECT"),
         ((change("rise", 0.1, "attempted"),), "INCORRECT"),
+        ((change("rise", 0.2, "declined"),), "INCORRECT"),
+        ((change("rise", 1.0, "seconds_p95"),), "INCORRECT"),
+        ((Threshold(measure="declined", max=0.2),), "INCORRECT"),
+        ((Threshold(measure="seconds_p95", max=9.0),), "INCORRECT"),
         ((change("drop", 0.5),), "INCORRECT"),  # half of the answers were right
         ((change("drop", 0.1, "premise_corrected"),), ""),  # undefined here
         ((change("drop", 0.1, "check_form"),), "INCORRECT"),
@@ -72,6 +76,15 @@ def test_gates_on_grades(gates: tuple[Threshold, ...], loss: str) -> None:
     slice_ = graded_slice("en", *gates)
     records = answered(HALF, measures={"check_form": 0.9})
     assert loss_under(slice_, records, *gates) == loss
+
+
+def test_a_metric_of_the_answers_that_are_left_sees_no_half_lost() -> None:
+    """Of 90 right answers 45 become silence, and nine of ten attempted ones are still right."""
+    gate = change("drop", 0.1, "correct_given_attempted")
+    records = answered("c" * 90 + "i" * 10)
+    slice_ = graded_slice("en", gate)
+    assert loss_under(slice_, records, gate) == "NOT_ATTEMPTED"
+    assert loss_under(slice_, records, gate, DROP) == ""
 
 
 def test_a_metric_that_says_which_answers_are_right_notices_a_loss() -> None:

@@ -136,9 +136,9 @@ def test_the_run_before_a_command_that_wrote_no_report_passes_nothing(
 
 def test_what_a_marked_run_is_rendered_to_is_marked(tmp_path: Path) -> None:
     """Its page is that of the run before, in any folder."""
-    passed = written(run_of(answered("c" * 40)), tmp_path / "passed")
-    mark(passed, "qagate run facts")
-    main(["render", str(passed), "--to", str(tmp_path / "again")])
+    failed = written(run_of(answered("i" * 40)), tmp_path / "failed")
+    mark(failed, "qagate run facts")
+    main(["render", str(failed), "--to", str(tmp_path / "again")])
     assert later_command(tmp_path / "again") == "qagate run facts"
 
 

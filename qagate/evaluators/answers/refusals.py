@@ -1,12 +1,14 @@
 """Where a text declines to answer, and whether it does nothing else.
 
-The words are those of a language (``languages/*.yaml``): set phrases, requests for details, and a
-denying word with a word of knowing soon after it.
+The words are those of a language (``languages/*.yaml``). ``refusals`` finds whatever may decline,
+for rules that read on. ``is_bare_refusal`` settles a grade without a judge, so it takes only
+texts made of nothing but a refusal. What it misses costs one call of the judge.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
+from qagate.evaluators.kinds import FALSE_PREMISE, UNANSWERABLE
 from qagate.evaluators.languages.word_lists import Tables, Text, read, tables
 
 BREAK = re.compile(r"[.,:;!?\n…()—–]")
@@ -14,8 +16,6 @@ BREAK = re.compile(r"[.,:;!?\n…()—–]")
 
 LONGEST_REFUSAL = 300
 """Characters. A longer text says more than that it declines."""
-MAX_OTHER_WORDS = 3
-"""Words of a bare refusal beside its phrases, the question's words and light ones."""
 _KNOWING_AFTER_DENYING = 4
 """Words after a denying word within which a word of knowing makes a refusal."""
 _SPEAKER_BEFORE_DENYING = 4
@@ -51,69 +51,32 @@ def is_bare_refusal(
 ) -> bool:
     """Return whether a text declines and does nothing else.
 
-    It names nothing, counts nothing, guesses nothing, and has no word of a gold that the
-    question lacks.
+    All its words are those of ``declinations`` (what the speaker does not know or cannot help
+    with) and the few that may stand beside them. Any other word may be an answer, and so may a
+    text that shares a word with a gold, or a question that quotes a refusal.
     """
     if len(text) > LONGEST_REFUSAL:
         return False
-    known = tables(language)
+    word_lists = tables(language)
     answer = read(text)
+    declinations = word_lists.phrases["declinations"]
     declining: set[int] = set()
-    for start, end in refusals(answer, known):
+    for start, end in declinations.spans(answer.words):
         declining.update(range(start, end))
-    if not declining or any(known.phrases["hedges"].spans(answer.words)):
+    if not declining or any(declinations.spans(read(question).words)):
         return False
-    asked = read(question).words
-    light = known.words["idle"] | known.words["articles"]
-    offers_options = known.any_of("alternatives", asked) or ":" in question
-    if not offers_options:
-        light = light | set(asked)
-    other_places = [
-        place
-        for place, word in enumerate(answer.words)
-        if place not in declining and word not in light
-    ]
-    others = [answer.words[place] for place in other_places]
-    if len(others) > MAX_OTHER_WORDS or any(word.isdecimal() for word in others):
-        return False
-    if others and _parts_something(answer, known, min(other_places), declining):
-        return False
-    if not _names(text).isdisjoint(others):
-        return False
-    if offers_options and not set(asked).isdisjoint(others):
-        return False
-    return _gold_words(golds).isdisjoint(set(answer.words) - set(asked) - light)
-
-
-def _parts_something(
-    answer: Text, known: Tables, first_other: int, declining: set[int]
-) -> bool:
-    """Return whether a "but" or an "or" stands between a refusal and something else.
-
-    "I am sorry, but I cannot help with that" only goes on to decline.
-    """
-    parting = known.words["contrasts"] | known.words["alternatives"]
-    places = [place for place, word in enumerate(answer.words) if word in parting]
-    if not places:
-        return False
-    goes_on_to_decline = max(declining) > max(places)
-    return not goes_on_to_decline or first_other < min(declining)
-
-
-_NAME = re.compile(r"(?<=[^\s.!?…:])\s+[\"'(\[“„«*]*([^\W\d_]\w*)")
-
-
-def _names(text: str) -> set[str]:
-    """Return the words with a capital that do not open a sentence, as they are compared."""
-    names: set[str] = set()
-    for word in _NAME.findall(text):
-        if word[0].isupper():
-            names.update(read(word).words)
-    return names
+    beside = word_lists.words["beside_declinations"]
+    for place, word in enumerate(answer.words):
+        if place not in declining and word not in beside:
+            return False
+    gold_words = _gold_words(golds) - word_lists.words["articles"]
+    return gold_words.isdisjoint(answer.words)
 
 
 def _gold_words(golds: Iterable[str]) -> set[str]:
+    """Return the words of all golds but those that only describe an answer."""
     words: set[str] = set()
     for gold in golds:
-        words.update(read(gold[:LONGEST_REFUSAL]).words)
+        if not gold.strip().upper().startswith((UNANSWERABLE, FALSE_PREMISE)):
+            words.update(read(gold[:LONGEST_REFUSAL]).words)
     return words

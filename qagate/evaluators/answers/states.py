@@ -80,10 +80,11 @@ def is_echo(text: str, asked: Collection[str], golds: Iterable[str] = ()) -> boo
     """Return whether one run of words of what was ``asked`` is nearly all of an answer.
 
     What stands beside the run has no word but those of what was asked, and no gold: a model may
-    repeat the question and then answer it.
+    repeat the question and then answer it. An answer that is a gold itself is no echo, though
+    the question quotes it.
     """
     words = words_of(text)
-    if len(words) < ECHO_WORDS:
+    if len(words) < ECHO_WORDS or _is_gold(words, golds):
         return False
     pieces = [words_of(piece) for source in asked for piece in source.split(BREAK)]
     asked_words = {word for piece in pieces for word in piece}
@@ -152,6 +153,19 @@ def _holds_gold(words: Sequence[str], golds: Iterable[str]) -> bool:
     for gold in golds:
         gold_words = words_of(gold)
         if gold_words and _as_text(gold_words) in text:
+            return True
+    return False
+
+
+def _is_gold(words: Sequence[str], golds: Iterable[str]) -> bool:
+    """Return whether words are nearly all of a gold's, or a part of one."""
+    text = _as_text(words)
+    for gold in golds:
+        gold_words = words_of(gold)
+        gold_text = _as_text(gold_words)
+        if text in gold_text:
+            return True
+        if len(gold_words) >= MOST * len(words) and gold_text in text:
             return True
     return False
 

@@ -21,7 +21,7 @@ _TURN = re.compile(
 _TOKEN = re.compile(
     r"<[|｜][\w▁-]{1,40}[|｜]>|</?(?:start_of_turn|end_of_turn|bos|eos|pad)>|\[/?INST\]"
 )
-_END = re.compile(r"(?:\s*</s>)+\s*\Z")
+_END_OF_SEQUENCE = "</s>"
 _START = re.compile(r"\A\s*(?:<s>\s*)+")
 
 
@@ -55,7 +55,26 @@ def _without_sequence_marks(text: str) -> str:
 
     Inside a text they are HTML for what is struck out, and stay.
     """
-    inner = _START.sub("", _END.sub("", text))
-    if "<s>" in inner or "</s>" in inner:
+    inner = _START.sub("", text[: _end_of_sequence(text)])
+    if "<s>" in inner or _END_OF_SEQUENCE in inner:
         return text
     return inner
+
+
+def _end_of_sequence(text: str) -> int:
+    """Return where the marks at a text's end begin, with the space before them.
+
+    It is the text's length if there are none. Each step leaves one sign or mark behind, where a
+    pattern would try every run of spaces from each of its places.
+    """
+    end = len(text)
+    has_marks = False
+    while end > 0:
+        if text.endswith(_END_OF_SEQUENCE, 0, end):
+            end -= len(_END_OF_SEQUENCE)
+            has_marks = True
+        elif text[end - 1].isspace():
+            end -= 1
+        else:
+            break
+    return end if has_marks else len(text)

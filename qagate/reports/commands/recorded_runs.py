@@ -86,9 +86,10 @@ def render(argv: Sequence[str]) -> int:
     paths = write_files(files, folder)
     say(sys.stdout, *map(str, paths), line(report.decision.line))
     later = later_command(folder_of(options.run))
+    if later:
+        mark(folder, later)
     if not later or report.decision.code != OK:
         return report.decision.code
-    mark(folder, later)
     say(
         sys.stdout,
         line(f"INCONCLUSIVE: exit {INCONCLUSIVE}; {superseded_text(later)}"),

@@ -334,7 +334,8 @@ def _blind(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | No
         return None
     names = first_of(facts.blind)
     reason = (
-        "they would pass if all right answers became what stands there; give a gate on correct, "
+        "they would pass if half of the right answers, or all, became what stands there; "
+        "give a gate on correct, "
         "or a drop with a margin below the share that was right"
     )
     return INCONCLUSIVE, f"{NO_LOSS_SEEN} in {names}: exit {INCONCLUSIVE}; {reason}"

@@ -4,7 +4,12 @@ A gate says something about an upgrade only if a worse model can fail it. Any lo
 only gate is one on the rise of ``attempted``, or where a margin is as wide as the share that was
 right. So each slice is asked what its gates would show if every right answer became a wrong one,
 once for each verdict that does not pass; one gate at least has to notice each time. Of ratings
-all become the lowest.
+all become the lowest. Gates on a change have to notice the loss of half of the right answers as
+well: a metric of the answers that are left, such as ``correct_given_attempted``, may see the end
+of all and no loss before it.
+
+What answers take, and what their replies look like (``cut``, ``declined``), says nothing about
+which are right: gates on these notice no loss.
 
 Figures are compared without their intervals: no evidence lets a gate pass whose own figure is
 beyond its bar or margin.
@@ -15,7 +20,12 @@ from dataclasses import replace
 
 from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import Verdict
-from qagate.evaluators.statistics.metrics import DROP, is_repeated, metrics_of
+from qagate.evaluators.statistics.metrics import (
+    ANSWER_STATES,
+    DROP,
+    is_repeated,
+    metrics_of,
+)
 from qagate.reports.compare.differences import harm_sign
 from qagate.reports.compare.sides import PairedSlice, Sides
 from qagate.reports.compare.states import Pair, Pairing
@@ -28,6 +38,9 @@ from qagate.reports.run.record import Record
 LOWEST_RATING = 1
 PASSING_SHARES = ("correct", "pass_rate", "accuracy")
 """The metric of each kind that is the share of answers that pass."""
+
+HALF = 2
+"""One of so many right answers is lost."""
 
 Changes = Sequence[tuple[Threshold, Sides]]
 """Gates on a change, each with the slices that it is about."""
@@ -46,12 +59,22 @@ def unnoticed_loss(
     """
     if _can_be_lost(slice_) and _is_on_what_passes(bars, changes):
         return ""
+    bars = [bar for bar in bars if _is_about_answers(bar)]
+    changes = [change for change in changes if _is_about_answers(change[0])]
     for place, name in enumerate(_losses(slice_)):
         lost = [_lost(record, slice_, place) for record in records]
-        noticed = any(_notices(bar, slice_, lost) for bar in bars)
-        if not noticed and not _any_change_notices(changes, place):
-            return name
+        if any(_notices(bar, slice_, lost) for bar in bars):
+            continue
+        for one_in in (1, HALF):
+            if not _any_change_notices(changes, place, one_in):
+                return name
     return ""
+
+
+def _is_about_answers(threshold: Threshold) -> bool:
+    """Return whether a gate is on what answers say, not on what they take or look like."""
+    metric = threshold.of if threshold.paired else threshold.measure
+    return not threshold.of_usage and metric not in ANSWER_STATES
 
 
 def _is_on_what_passes(bars: Iterable[Threshold], changes: Changes) -> bool:
@@ -70,9 +93,10 @@ def _is_on_what_passes(bars: Iterable[Threshold], changes: Changes) -> bool:
     return False
 
 
-def _any_change_notices(changes: Changes, place: int) -> bool:
+def _any_change_notices(changes: Changes, place: int, one_in: int) -> bool:
+    """Return whether a margin is exceeded if one in so many right answers is lost."""
     for threshold, sides in changes:
-        lost = [_with_losses(side, place) for side in sides]
+        lost = [_with_losses(side, place, one_in) for side in sides]
         harm = _harm(threshold, lost)
         if harm is None or harm > (threshold.max or 0.0) + ROUNDING:
             return True
@@ -142,12 +166,20 @@ def _other_answer(record: Record, slice_: Slice) -> str:
     return slice_.kind.silent
 
 
-def _with_losses(side: PairedSlice, place: int) -> PairedSlice:
-    """Return a slice whose new answers are the earlier ones, but for those that were right."""
+def _with_losses(side: PairedSlice, place: int, one_in: int) -> PairedSlice:
+    """Return a slice whose new answers are the earlier ones, but for lost ones.
+
+    One in so many of those that were right is lost.
+    """
     pairs = []
+    right_so_far = 0
     for pair in side.graded:
-        lost = _lost(pair.old, side.slice_, place)
-        pairs.append(Pair(old=pair.old, new=lost, state=pair.state))
+        new = pair.old
+        if pair.old.outcome == "passed":
+            right_so_far += 1
+        if right_so_far % one_in == 0:
+            new = _lost(pair.old, side.slice_, place)
+        pairs.append(Pair(old=pair.old, new=new, state=pair.state))
     return replace(side, pairing=Pairing(pairs=tuple(pairs)))
 
 

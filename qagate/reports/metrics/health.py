@@ -162,6 +162,8 @@ def _is_in_another_language(slice_: Slice, record: Record) -> bool:
     text = _prose_of(record)
     if slice_.kind.by_checks or not text:
         return False
+    if is_in(record.expected, slice_.language) is False:  # a translation, for instance
+        return False
     return is_in(text, slice_.language) is False
 
 

@@ -157,7 +157,6 @@ def _with_history(
         tries=tries,
         unsettled=retired_since,
         needs_baseline=needs_baseline,
-        waived=(*facts.waived, *_waived(run)),
     )
 
 
@@ -195,13 +194,6 @@ def _promoted_around(run: EngineRun) -> Iterator[Path]:
             homes[parent] = True
     for home in homes:
         yield from reversed(promoted(home))
-
-
-def _waived(run: EngineRun) -> Iterator[str]:
-    """Yield what the user accepted or waived."""
-    options = run.options
-    if options.accepted.text:
-        yield options.accepted.text
 
 
 def _why_unreached(run: EngineRun, *, interrupted: bool) -> str:

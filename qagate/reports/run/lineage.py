@@ -54,12 +54,13 @@ def retired_in(datasets: Iterable[Dataset]) -> dict[str, tuple[str, ...]]:
 def tried_beside(model: str, chain: Chain) -> tuple[EarlierBaseline, ...]:
     """Return the baselines beside which an earlier set of answers of this model is a try.
 
-    They go back to the last one that is this model's own: with it, its earlier tries ended.
+    They go back to the last one that is surely this model's own: with it, its earlier tries
+    ended. Another name that may stand for the same model ends nothing.
     """
     tried = []
     for baseline in chain:
         tried.append(baseline)
-        if may_be_one_spec(baseline.model, model):
+        if baseline.model == model:
             break
     return tuple(tried)
 

@@ -15,6 +15,7 @@ import msgspec
 from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
 from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.reports.gates.accepted import Accepted
 from qagate.reports.run.evidence import (
     AuditTrail,
     Comparison,
@@ -261,6 +262,10 @@ class SessionStatus:
     """What the session itself had to say."""
     superseded: str = ""
     """A command that came after the run and wrote no report over this one."""
+    accepted: Accepted = field(default_factory=Accepted)
+    """What the user accepted on the command line."""
+    needs_baseline: str = ""
+    """Why the run needs a baseline, and which; empty where it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -247,8 +247,6 @@ class Facts:
     """The items that were retired after this model's first try: they count both ways."""
     needs_baseline: str = ""
     """Why a run over these data needs a baseline, and which; empty where it does not."""
-    waived: tuple[str, ...] = ()
-    """What the last line says beside what gates and session say."""
 
 
 def assemble(
@@ -305,7 +303,11 @@ def account(
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
-        session=session.end(),
+        session=replace(
+            session.end(),
+            accepted=facts.accepted,
+            needs_baseline=facts.needs_baseline,
+        ),
         decided=_decided_as(facts, records, decision, baseline),
         tries=facts.tries,
         unsettled=facts.unsettled,
@@ -679,7 +681,6 @@ def _session(
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
-            *facts.waived,
             *_history(facts),
             *_earlier_answers(run, facts),
             *_waived(run),
@@ -695,7 +696,9 @@ def superseded_text(command: str) -> str:
 
 
 def _history(facts: Facts) -> Iterator[str]:
-    """Yield whether the run is no try of a release, and how often this model was tried before."""
+    """Yield what was accepted, if the run is no try of a release, and how often one was made."""
+    if facts.accepted.text:
+        yield facts.accepted.text
     if facts.monitor:
         yield "--monitor: no try of a release, and no baseline"
     earlier_ends = max(facts.tries.values(), key=len, default=())

@@ -75,6 +75,8 @@ def _facts_of(report: Report) -> Facts:
         named=report.decided.named if report.decided else "",
         fresh=report.decided.fresh if report.decided else "",
         monitor=report.decided.monitor if report.decided else False,
+        accepted=session.accepted,
+        needs_baseline=session.needs_baseline,
         tries=report.tries,
         unsettled=report.unsettled,
         canaries=report.judging.canaries,

@@ -23,6 +23,7 @@ from qagate.cases.dataset import (
 from qagate.evaluators.core import Outcome, UsageError, Vote
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.merge.recount import merged
+from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run import provenance as made
@@ -535,3 +536,24 @@ def test_answers_of_an_earlier_run_are_said_with_their_age() -> None:
     said = "2 answers asked by an earlier run, up to 2 d before this one"
     assert said in earlier.decision.line
     assert "earlier run" not in run_of(asked, started=1_000.0).decision.line
+
+
+NEEDED = "v1 is promoted over these data"
+
+
+def test_what_a_run_needed_and_accepted_is_known_when_it_is_decided_again() -> None:
+    """Neither gate nor merge makes a PASS of a run without its baseline."""
+    needing = run_of(answered("cc"), needs_baseline=NEEDED)
+    assert needing.decision.code == 6
+    assert rebuilt(needing, None).decision.code == 6
+    assert merged([needing], None).decision.line.startswith("NO BASELINE: exit 6")
+
+
+def test_what_was_accepted_stands_in_every_last_line() -> None:
+    """Also where nothing else of the command line is known."""
+    accepted = run_of(
+        answered("cc"), needs_baseline=NEEDED, accepted=Accepted(no_baseline=True)
+    )
+    for decided in (accepted, rebuilt(accepted, None), merged([accepted], None)):
+        assert decided.decision.code == 0
+        assert "accepted: --baseline=none" in decided.decision.line

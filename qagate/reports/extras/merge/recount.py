@@ -122,6 +122,7 @@ def _shards_together(shards: Sequence[Shards | None]) -> Shards | None:
 def _facts(reports: Sequence[Report], last_attempts: Sequence[Report]) -> Facts:
     ends = [report.session for report in last_attempts]
     codes = [end.pytest_code for end in ends]
+    _same("what was accepted", [end.accepted.text for end in ends])
     odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
     worst = INTERRUPTED if INTERRUPTED in codes else max(codes)
     parts = [report.provenance for report in reports]
@@ -151,6 +152,10 @@ def _facts(reports: Sequence[Report], last_attempts: Sequence[Report]) -> Facts:
         named=_first_decided(reports).named,
         fresh=_first_decided(reports).fresh,
         monitor=_first_decided(reports).monitor,
+        accepted=ends[0].accepted,
+        needs_baseline=next(
+            (end.needs_baseline for end in ends if end.needs_baseline), ""
+        ),
         tries=_tries(reports),
         unsettled=_unsettled(reports),
         canaries=tuple(
