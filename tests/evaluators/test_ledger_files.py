@@ -13,7 +13,7 @@ import pytest
 
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.kept_requests import Document
-from qagate.evaluators.ledger import Ledger, LedgerError, damage, sqlite
+from qagate.evaluators.ledger import Ledger, LedgerError, damage, sqlite, sqlite_file
 from qagate.evaluators.ledger import rows as ledger_rows
 from qagate.evaluators.ledger.rows import (
     VARIABLE,
@@ -151,6 +151,74 @@ def filled(path: Path, statement: str) -> None:
 def zero_page_with(path: Path, content: str) -> None:
     """Damage the page on which a text stands first in the file."""
     zero_page(path, path.read_bytes().index(content.encode()) // PAGE)
+
+
+class KilledError(Exception):
+    """In place of SIGKILL: nothing of a replacement is tidied up behind it."""
+
+
+@pytest.mark.parametrize("renamed", [0, 1, 2])
+def test_a_replacement_that_was_killed_is_finished_by_the_next_opening(
+    tmp_path: Path, large: bytes, renamed: int, monkeypatch: Patch
+) -> None:
+    """However many of the files had their new names."""
+    path = tmp_path / "l"
+    path.write_bytes(large)
+    damaged = zero_page(path)
+    Path(f"{path}-wal").write_bytes(b"")
+    names_left = [f"{path}-wal", f"{path}", f"{path}{damage.READY}"]
+    rename = Path.rename
+
+    def rename_or_die(file: Path, target: object) -> Path:
+        if str(file) == names_left[renamed]:
+            raise KilledError
+        return rename(file, str(target))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", rename_or_die)
+        with pytest.raises(KilledError):
+            damage.set_aside(path, "a lost page")
+    with Ledger(path) as ledger:
+        assert 1900 <= read_all(ledger) < 2000
+        (note,) = ledger.notes
+    (kept,) = tmp_path.glob("l.damaged-*Z")
+    assert kept.name in note
+    assert kept.read_bytes() == damaged
+    assert Path(f"{kept}-wal").exists()
+
+
+def test_a_new_file_that_somebody_prepared_is_not_used(
+    tmp_path: Path, large: bytes
+) -> None:
+    path = tmp_path / "l"
+    path.write_bytes(large)
+    prepared = Path(f"{path}-new")
+    fill(prepared, 2)
+    prepared.chmod(0o666)
+    damage.set_aside(path, "a lost page")
+    assert ask(path, "SELECT count(*) FROM calls") == 2000
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_ready_file_that_is_none_of_this_user_is_refused(
+    tmp_path: Path, large: bytes
+) -> None:
+    path = tmp_path / "l"
+    path.write_bytes(large)
+    fill(tmp_path / "other", 2)
+    Path(f"{path}{damage.READY}").symlink_to(tmp_path / "other")
+    with pytest.raises(UsageError, match="l-ready is not a file of this user"):
+        Ledger(path)
+    assert path.read_bytes() == large
+
+
+def test_a_search_that_is_over_opens_no_file(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    search = damage.DamageSearch(tmp_path / "l", print)
+    monkeypatch.delattr(damage, "connect")
+    search.interrupt()
+    search._search()
 
 
 MARK = "INSERT INTO imported VALUES (?, 'run')"
@@ -587,7 +655,7 @@ def test_a_ledger_of_another_user(
 def test_whose_a_file_is_is_asked_of_the_system(tmp_path: Path) -> None:
     """A file that we made is ours; one of another owner is not."""
     (tmp_path / "l").touch()
-    assert not sqlite.is_foreign((tmp_path / "l").stat())
+    assert not sqlite_file.is_foreign((tmp_path / "l").stat())
     if os.geteuid() == 0:
         os.chown(tmp_path / "l", 12345, 12345)
-        assert sqlite.is_foreign((tmp_path / "l").stat())
+        assert sqlite_file.is_foreign((tmp_path / "l").stat())

@@ -8,15 +8,19 @@ A file that proves to be damaged is set aside. The rows in it that can be read a
 in a new file.
 """
 
+import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import randrange
-from time import monotonic
+from time import monotonic, time_ns
+from typing import TypeVar
 
 from qagate.evaluators.ledger.rows import SCHEMA, Row, Sql, StoredRow
 from qagate.evaluators.ledger.sqlite_file import (
@@ -25,9 +29,15 @@ from qagate.evaluators.ledger.sqlite_file import (
     connect,
     creation,
     has_code,
+    is_foreign,
     state_of,
 )
 from qagate.evaluators.output import plural
+
+T = TypeVar("T")
+
+READY = "-ready"
+"""Ends the name of a complete new file until it has the name of the damaged one."""
 
 STRETCHES = 256
 """A table is read in so many parts, by key: a bad page costs rows of one part only."""
@@ -171,18 +181,27 @@ class DamageSearch:
 
     def _search(self) -> None:
         """Look through all stretches. Raises sqlite3.DatabaseError at the first damage."""
-        with self._reading, closing(connect(self._path)) as connection:
-            stretches = stretches_of(connection)
+        stretches = self._read(stretches_of)
+        if stretches is None:
+            return
         first = randrange(len(stretches))
         for part in [*stretches[first:], *stretches[:first]]:
+            began = monotonic()
+            self._read(partial(check_stretch, part=part))
+            self._is_over.wait(max(PAUSE_SECONDS, PAUSE_SHARE * (monotonic() - began)))
             if self._is_over.is_set():
                 return
-            began = monotonic()
-            with self._reading, closing(connect(self._path)) as connection:
+
+    def _read(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Return what ``work`` returns; None, and no file is opened, where the search is over."""
+        with self._reading:
+            if self._is_over.is_set():
+                return None
+            with closing(connect(self._path)) as connection:
                 self._connection = connection
-                check_stretch(connection, part)
+                result = work(connection)
             self._connection = None
-            self._is_over.wait(max(PAUSE_SECONDS, PAUSE_SHARE * (monotonic() - began)))
+            return result
 
 
 def set_aside(path: Path, why: str) -> str:
@@ -191,31 +210,81 @@ def set_aside(path: Path, why: str) -> str:
     Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
     The caller alone uses the ledger.
     """
+    if not is_being_replaced(path):
+        _prepare(path)
+    return finish_replacement(path, why)
+
+
+def is_being_replaced(path: Path) -> bool:
+    """Return whether a complete new file waits to take a damaged ledger's place.
+
+    Raises OSError if it is another user's.
+    """
+    ready = _ready(path)
+    try:
+        status = ready.lstat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode) or is_foreign(status):
+        raise OSError(f"{ready.name} is not a file of this user; remove it")
+    return True
+
+
+def _ready(path: Path) -> Path:
+    return Path(f"{path}{READY}")
+
+
+def _prepare(path: Path) -> None:
+    """Make the new file of a damaged ledger; it has its name once it is complete."""
     fresh = Path(f"{path}-new")
+    # What a killed process left may be half a file, and what another user did is not ours.
+    fresh.unlink(missing_ok=True)
+    Path(f"{fresh}-journal").unlink(missing_ok=True)
     with ExitStack() as at_end:
         # It goes if anything fails; once it is renamed there is nothing left to remove.
         at_end.callback(fresh.unlink, missing_ok=True)
-        fresh.touch(mode=0o600)
+        fresh.touch(mode=0o600, exist_ok=False)
         with (
             closing(connect(fresh)) as new,
             closing(connect(path, state_of(path))) as old,
         ):
-            kept = _carry_over(old, new)
-        aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
-        # The logs go first: next to a new file they would be taken for that file's own.
-        for ending in (*LOGS, ""):
-            file = Path(f"{path}{ending}")
-            if file.exists():
-                file.rename(f"{aside}{ending}")
-        fresh.rename(path)
+            _carry_over(old, new)
+        # By this time the damaged file is named; some systems' own clocks are too coarse for that.
+        now = time_ns()
+        os.utime(fresh, ns=(now, now))
+        fresh.rename(_ready(path))
+
+
+def finish_replacement(path: Path, why: str) -> str:
+    """Rename the new file to a damaged ledger's name, and that to another; return a note on it.
+
+    Where a process is killed in between, the next one that calls this goes on.
+    The caller alone uses the ledger.
+    """
+    ready = _ready(path)
+    with closing(connect(ready, state_of(ready))) as new:
+        (rows,) = new.execute("SELECT count(*) FROM calls").fetchone()
+        (documents,) = new.execute("SELECT count(*) FROM documents").fetchone()
+    at = datetime.fromtimestamp(ready.stat().st_mtime, UTC)
+    aside = f"{path}.damaged-{at:%Y%m%dT%H%M%S.%fZ}"
+    # The logs go first: next to a new file they would be taken for that file's own.
+    for ending in LOGS:
+        log = Path(f"{path}{ending}")
+        if log.exists():
+            log.rename(f"{aside}{ending}")
+    # An empty file was made by the opening after a kill: the damaged one is aside already.
+    if path.exists() and path.stat().st_size:
+        path.rename(aside)
+    ready.rename(path)
     return (
         f"the ledger {path} was damaged ({why}): it is kept as {Path(aside).name}; "
-        f"{kept}; the others are asked again"
+        f"{rows:,} of its rows verify and are used, with {plural(documents, 'document')}; "
+        "the others are asked again"
     )
 
 
-def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> str:
-    """Copy what verifies in a damaged ledger to a new file; return how much does, as a text."""
+def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> None:
+    """Copy what verifies in a damaged ledger to a new file."""
     new.executescript(f"{creation()} PRAGMA user_version = {SCHEMA}; BEGIN")
     sound = (row for row in _rows(old) if row.opened() is not None)
     new.executemany(Sql.INSERT, sound)
@@ -223,9 +292,6 @@ def _carry_over(old: sqlite3.Connection, new: sqlite3.Connection) -> str:
     # Documents have seals of their own, which are checked when they are used.
     new.executemany(Sql.ADD_DOCUMENT, _documents(old))
     new.execute("COMMIT")
-    (rows,) = new.execute("SELECT count(*) FROM calls").fetchone()
-    (documents,) = new.execute("SELECT count(*) FROM documents").fetchone()
-    return f"{rows:,} of its rows verify and are used, with {plural(documents, 'document')}"
 
 
 def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:

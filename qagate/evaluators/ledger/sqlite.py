@@ -22,7 +22,13 @@ from typing import Literal, TypeVar
 
 from qagate.evaluators import doors
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.ledger.damage import DamageSearch, set_aside
+from qagate.evaluators.ledger.damage import (
+    READY,
+    DamageSearch,
+    finish_replacement,
+    is_being_replaced,
+    set_aside,
+)
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import (
     SCHEMA,
@@ -41,6 +47,7 @@ from qagate.evaluators.ledger.sqlite_file import (
     creation,
     has_code,
     inspect,
+    is_foreign,
     refuse_odd,
     state_of,
 )
@@ -339,6 +346,9 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         is_alone = _wait_for_use(path, locks)
+        if is_alone and is_being_replaced(path):
+            why = "the process that mended it was killed"
+            notes.append(finish_replacement(path, why))
         try:
             connection = _open(path)
         except sqlite3.DatabaseError as error:
@@ -414,7 +424,7 @@ def _open(path: Path) -> sqlite3.Connection:
 def _notes_on_others(path: Path) -> list[str]:
     """Return how others could change it. Raises UsageError if they could do so unnoticed."""
     notes = []
-    for ending in ("", *LOGS, "-claims"):
+    for ending in ("", *LOGS, READY, "-claims"):
         file = Path(f"{path}{ending}")
         try:
             status = file.stat()
@@ -461,11 +471,6 @@ def _others_who_may_write(folder: os.stat_result) -> str:
     if folder.st_mode & stat.S_IWGRP and folder.st_gid != os.getegid():
         return "its group"
     return ""
-
-
-def is_foreign(file: os.stat_result) -> bool:
-    """Return whether a file belongs to another user than the one who runs this."""
-    return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
 
 
 # Opening any ledger.

@@ -1,5 +1,6 @@
 """One ledger file: its tables, connections to it, and whether a file is a ledger at all."""
 
+import os
 import re
 import sqlite3
 from collections.abc import Collection, Iterator
@@ -92,6 +93,11 @@ def creation(
     return " ".join(
         f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in names
     )
+
+
+def is_foreign(file: os.stat_result) -> bool:
+    """Return whether a file belongs to another user than the one who runs this."""
+    return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
 
 
 # What a file is: a ledger, a damaged one, or something else.

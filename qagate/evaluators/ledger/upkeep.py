@@ -22,7 +22,7 @@ from qagate.evaluators.kept_requests import REQUEST, TEXT
 from qagate.evaluators.ledger import rows
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import RowId, Sql, StoredDocument, StoredRow
-from qagate.evaluators.ledger.sqlite import is_foreign
+from qagate.evaluators.ledger.sqlite_file import is_foreign
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.output import UnwrittenError, plural, write_whole
 from qagate.evaluators.text import canonical
