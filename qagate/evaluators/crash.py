@@ -52,9 +52,10 @@ def crash_of(error: BaseException) -> Crash:
     if isinstance(error, CrashedError):
         return error.crash
     lines = traceback.format_exception(error)
-    message = f"{type(error).__name__}: {_text_of(error)}"
+    message = one_line(mask(f"{type(error).__name__}: {_text_of(error)}"))
+    place = one_line(mask(_place(error.__traceback__)))
     return Crash(
-        summary=one_line(mask(f"{message} ({_place(error.__traceback__)})")),
+        summary=f"{message} ({place})",
         traceback=mask("".join(lines)),
     )
 

@@ -1,13 +1,15 @@
 """A crash anywhere ends in one line and exit code 3: never 1, which says that a gate failed."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from qagate import command, door
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.crash import CRASHED, crash_of
+from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime import engine
 from qagate.reports import doors
 from qagate.reports.plugin import (
@@ -227,6 +229,54 @@ def test_an_error_that_pytest_understands_is_no_crash(error: Exception) -> None:
 
     with pytest.raises(type(error)):
         work()
+
+
+ERRORS = [(UsageError("no such file"), 4), (UnwrittenError("no such file"), 3)]
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    """Return what raises an error, with whatever it is called."""
+
+    def fail(*words: object, **named: object) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(("error", "code"), ERRORS)
+def test_a_foreseen_error_at_the_end_of_a_session_has_its_line_and_code(
+    error: Exception, code: int, capitals: Project, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(controller.Controller, "_session_facts", raising(error))
+    done = capitals.run_in_process("qa")
+    output = done.stdout.str() + done.stderr.str()
+    assert done.ret == code, output
+    assert "no such file" in output
+    assert "Traceback" not in output
+
+
+@pytest.mark.parametrize(("error", "code"), ERRORS)
+@pytest.mark.parametrize("name", ["_restore_signals", "pytest_unconfigure"])
+def test_a_foreseen_error_after_the_session_ends_the_process(
+    name: str, error: Exception, code: int, capitals: Project, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(controller.Controller, name, raising(error))
+    with pytest.raises(SystemExit) as ended:
+        capitals.run_in_process("qa")
+    assert ended.value.code == code
+
+
+def test_a_foreseen_error_that_ends_the_process_is_one_line(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        crash_guard.ends_process(raising(UsageError("no such file")))()
+    assert capsys.readouterr().err == "no such file\n"
+
+
+def test_a_long_message_of_a_crash_does_not_hide_its_place() -> None:
+    with pytest.raises(ValueError, match="long") as raised:
+        raise ValueError("long " * 200)
+    summary = crash_of(raised.value).summary
+    assert re.search(r"… \(test_crashes.py:\d+\)$", summary)
 
 
 # Threads and processes

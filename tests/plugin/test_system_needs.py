@@ -127,7 +127,15 @@ def test_the_users_own_number_of_threads_stands(monkeypatch: Patch) -> None:
     ReportWriters().start(at_once)
 
 
-@pytest.mark.parametrize("error", [ImportError("no numpy"), MemoryError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("no numpy"),
+        MemoryError(),
+        ValueError("numpy.dtype size changed"),
+        AttributeError("numpy has no attribute"),
+    ],
+)
 def test_a_report_that_cannot_be_written_ends_the_run_before_any_call(
     project: Project, monkeypatch: Patch, error: Exception
 ) -> None:

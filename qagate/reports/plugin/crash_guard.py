@@ -9,29 +9,35 @@ answers there with ``pytest.exit``. Three kinds of crash never come there by the
   cleanups that ``add_cleanup`` adds;
 - before the session, neither: ``ends_process``.
 
+Nobody listens there to a QAError either: it ends the session, or the process, with its line.
+
 A crash in a worker of xdist arrives in the controller as text.
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TypeVar
 
 import pytest
 
-from qagate.evaluators.core import QAError
+from qagate.evaluators.command_line import UNWRITTEN, USAGE
+from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.crash import CRASHED, Crash, crash_of, end, report
-from qagate.evaluators.text import mask, one_line
+from qagate.evaluators.output import say
+from qagate.evaluators.text import harmless, mask, one_line
 
-FORESEEN = (
-    QAError,
+ERRORS_OF_PYTEST = (
     argparse.ArgumentError,
     pytest.UsageError,
     pytest.exit.Exception,
     pytest.Collector.CollectError,
 )
-"""Errors that pytest or this plugin raises on purpose, and that have an end of their own."""
+"""Errors that pytest understands wherever they are raised."""
+FORESEEN = (QAError, *ERRORS_OF_PYTEST)
+"""Errors that are no crash: pytest, or this plugin, raises them on purpose."""
 IN_WORKER = "worker_internal_error"
 """The function of xdist that tells the controller of a crash in a worker."""
 P = ParamSpec("P")
@@ -74,12 +80,14 @@ class CrashGuard:
     ) -> Generator[None, object, object]:
         """Give the session its code, whatever else happened in it.
 
-        A crash here ends by ``pytest.exit``, which pytest still understands.
+        An error here ends by ``pytest.exit``, which pytest still understands.
         """
         try:
             result = yield
-        except FORESEEN:
+        except ERRORS_OF_PYTEST:
             raise
+        except QAError as error:
+            pytest.exit(_line_of(error), returncode=_code_of(error))
         except Exception as error:  # noqa: BLE001  # whatever it is
             pytest.exit(self.note(crash_of(error)), returncode=CRASHED)
         if self.line:
@@ -91,10 +99,27 @@ class CrashGuard:
         """End the process: nobody else would give it another code than 1."""
         try:
             return (yield)
-        except FORESEEN:
+        except ERRORS_OF_PYTEST:
             raise
         except Exception as error:  # noqa: BLE001  # whatever it is
-            end(error)
+            _end_process(error)
+
+
+def _line_of(error: QAError) -> str:
+    return harmless(mask(str(error).replace("\n", "\\n")))
+
+
+def _code_of(error: QAError) -> int:
+    """Return the exit code of an error that left the run without a verdict."""
+    return USAGE if isinstance(error, UsageError) else UNWRITTEN
+
+
+def _end_process(error: Exception) -> NoReturn:
+    """Say in one line what went wrong, and end the process. Raises SystemExit."""
+    if not isinstance(error, QAError):
+        end(error)
+    say(sys.stderr, _line_of(error))
+    raise SystemExit(_code_of(error))
 
 
 def _crash_in(excinfo: pytest.ExceptionInfo[BaseException]) -> Crash:
@@ -103,7 +128,7 @@ def _crash_in(excinfo: pytest.ExceptionInfo[BaseException]) -> Crash:
         return crash_of(excinfo.value)
     text = mask(str(excinfo.value))
     last_line = text.rstrip().rpartition("\n")[2]
-    return Crash(summary=one_line(f"{last_line} (in a worker)"), traceback=text)
+    return Crash(summary=f"{one_line(last_line)} (in a worker)", traceback=text)
 
 
 def guard_of(config: pytest.Config) -> CrashGuard | None:
@@ -139,7 +164,7 @@ def told_in_collection(config: pytest.Config) -> Iterator[None]:
 
 
 def add_cleanup(config: pytest.Config, work: Callable[[], object]) -> None:
-    """Have work done when pytest ends; a crash in it ends the process."""
+    """Have work done when pytest ends; an error in it ends the process."""
 
     @ends_process
     def cleanup() -> None:
@@ -149,19 +174,19 @@ def add_cleanup(config: pytest.Config, work: Callable[[], object]) -> None:
 
 
 def ends_process(work: Callable[P, T]) -> Callable[P, T]:
-    """Return work of which a crash ends the process: pytest would not catch it."""
+    """Return work of which an error ends the process: pytest would not catch it."""
 
     @wraps(work)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return work(*args, **kwargs)
-        except FORESEEN:
+        except ERRORS_OF_PYTEST:
             raise
         except (
             BrokenPipeError
         ):  # nobody reads the output any more: pytest's own to tell
             raise
         except Exception as error:  # noqa: BLE001  # whatever it is
-            end(error)
+            _end_process(error)
 
     return guarded

@@ -60,7 +60,7 @@ class ReportWriters:
 
     def __init__(self) -> None:
         self._problem = ""
-        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def start(self, guarded: Callable[[Callable[[], object]], object]) -> None:
         """Begin to load, in a thread in which ``guarded`` notes a crash.
@@ -69,11 +69,13 @@ class ReportWriters:
         """
         _check_memory()
         load = partial(guarded, self._load)
-        threading.Thread(target=load, name="qa-end", daemon=True).start()
+        self._thread = threading.Thread(target=load, name="qa-end", daemon=True)
+        self._thread.start()
 
     def wait(self) -> None:
         """Return once all is loaded. Raises UnwrittenError if it cannot be."""
-        self._is_over.wait()
+        if self._thread is not None:
+            self._thread.join()
         if self._problem:
             raise _no_report(self._problem)
 
@@ -81,13 +83,13 @@ class ReportWriters:
         try:
             with _one_thread():
                 import_module("qagate.reports.plugin.finish").prepare()
-        except (ImportError, MemoryError, OSError) as error:
+        except Exception as error:
             # The last line of numpy's error says what went wrong.
             lines = str(error).split("\n")
             named = [line for line in lines if line.strip()]
             self._problem = named[-1] if named else type(error).__name__
-        finally:
-            self._is_over.set()
+            if not isinstance(error, (ImportError, MemoryError, OSError)):
+                raise  # a crash, which is told as one
 
 
 def _check_memory() -> None:
