@@ -10,6 +10,7 @@ import pytest
 
 from qagate.cases.tasks import PromptedAnswer
 from qagate.evaluators import core
+from qagate.evaluators.answers.reader import read_reply
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.keys import require_key
@@ -262,6 +263,23 @@ def test_an_incomplete_response_is_cut_like_any_other(text: str) -> None:
     with loopback(handler=handle) as server:
         state = asyncio.run(answer(spec_of("openai-responses", server)))
     assert state == ("cut" if text else "thought_only")
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+@pytest.mark.parametrize("provider", ["openai", "openai-responses"])
+def test_white_space_beside_thoughts_is_no_answer(provider: str, text: str) -> None:
+    def handle(seen: Seen) -> Answer:
+        if provider == "openai":
+            body = completion(seen, text)
+            body["choices"][0]["message"]["reasoning_content"] = "Sofia?"
+        else:
+            body = response(seen, text)
+            body["output"].insert(0, {"type": "reasoning", "summary": []})
+        return Answer(body=body)
+
+    with loopback(handler=handle) as server:
+        reply = ask(spec_of(provider, server), asked())
+    assert read_reply(reply).state == "thought_only"
 
 
 OPENAI = "https://models.invalid/v1"

@@ -82,7 +82,9 @@ def read(content: adapter.JsonObject) -> Reply:
     if not texts and not calls and finish not in CUT and not has_thoughts:
         adapter.refuse_body("the message holds neither text nor a tool call")
     finish = adapter.finish_of_parts(
-        finish, has_answer=bool(texts or calls), has_thoughts=has_thoughts
+        finish,
+        has_answer=bool("".join(texts).strip() or calls),
+        has_thoughts=has_thoughts,
     )
     usage = content.details("usage")
     cache_written = usage.tokens(CACHE_WRITTEN)

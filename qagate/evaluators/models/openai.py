@@ -91,7 +91,7 @@ def read_chat(content: adapter.JsonObject) -> Reply:
         adapter.refuse_body("the message holds neither content nor a tool call")
     finish = adapter.finish_of_parts(
         finish,
-        has_answer=bool(text or calls),
+        has_answer=bool((text or "").strip() or calls),
         has_refusal=bool(refusal),
         has_thoughts=has_thoughts,
     )
@@ -198,7 +198,7 @@ def read_response(content: adapter.JsonObject) -> Reply:
         adapter.refuse_body("the output holds neither text nor a function call")
     finish = adapter.finish_of_parts(
         finish,
-        has_answer=bool(texts or calls),
+        has_answer=bool("".join(texts).strip() or calls),
         has_refusal=bool(refusals),
         has_thoughts=has_thoughts,
     )

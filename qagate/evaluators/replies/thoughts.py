@@ -1,8 +1,10 @@
 """Takes a model's thoughts out of its replies: they are no part of what it answers.
 
 Servers without a parser for them leave thoughts in the text, between marks that differ by model:
-``<think>`` tags and their kin, ``[THINK]``, ``◁think▷``, or the channels of gpt-oss. A chat
-template may swallow the opening mark, so a closing one alone ends a thought too.
+``<think>`` tags and their kin, ``[THINK]``, ``◁think▷``, ``<|START_THINKING|>``, or the channels
+of gpt-oss. A chat template may swallow the opening mark, so a closing one alone ends a thought
+too. A model may open a thought twice and close it once, so the first closing mark ends it; if
+more follow, the answer stands behind the last.
 """
 
 import re
@@ -10,9 +12,10 @@ from dataclasses import dataclass
 
 _NAMES = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad|seed:think"
 _MARK = re.compile(
-    rf"(?P<close></(?:{_NAMES})[ \t]*>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>)"
+    rf"(?P<close></(?:{_NAMES})[ \t]*>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+    r"|<\|END_THINKING\|>|<\|inner_suffix\|>)"
     rf"|(?P<open><(?:{_NAMES})(?:[ \t][^<>\n]{{0,100}})?>|\[THINK\]|◁think▷"
-    r"|<\|begin_of_thought\|>)"
+    r"|<\|begin_of_thought\|>|<\|START_THINKING\|>|<\|inner_prefix\|>)"
     r"|<\|channel\|>[ \t]{0,3}(?P<channel>\w{1,20})",
     re.IGNORECASE,
 )
@@ -34,26 +37,26 @@ class Outside:
 def outside_thoughts(text: str) -> Outside:
     """Return what stands outside of a text's thoughts; unchanged where there is none."""
     parts: list[str] = []
-    depth = 0
+    is_open = False
     end_of_mark = 0
     for mark in _MARK.finditer(text):
-        if depth == 0:
+        if not is_open:
             parts.append(text[end_of_mark : mark.start()])
         end_of_mark = mark.end()
         channel = mark["channel"]
         if mark["open"]:
-            depth += 1
+            is_open = True
         elif mark["close"]:
-            if depth == 0:  # the template swallowed the opening mark
+            if not is_open:  # the template swallowed the opening mark
                 parts = []
-            depth = max(0, depth - 1)
+            is_open = False
         else:
-            depth = 0 if channel.casefold() == _ANSWER_CHANNEL else 1
+            is_open = channel.casefold() != _ANSWER_CHANNEL
     if end_of_mark == 0:
         return Outside(text=text, has_thoughts=False, is_open=False)
-    if depth == 0:
+    if not is_open:
         parts.append(text[end_of_mark:])
-    return Outside(text=joined(parts), has_thoughts=True, is_open=depth > 0)
+    return Outside(text=joined(parts), has_thoughts=True, is_open=is_open)
 
 
 def joined(parts: list[str]) -> str:
