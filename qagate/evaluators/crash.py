@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -98,6 +99,16 @@ def report(crash: Crash) -> str:
 
 def end(error: Exception) -> NoReturn:
     """Say what crashed, and end the process. Raises SystemExit."""
-    sys.stdout.flush()
-    say(sys.stderr, report(crash_of(error)))
+    _flush_output()
+    with suppress(OSError, ValueError):  # nobody can be told
+        say(sys.stderr, report(crash_of(error)))
     raise SystemExit(CRASHED)
+
+
+def _flush_output() -> None:
+    """Write what the output still holds, or drop it: Python would try again, and end with 120."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

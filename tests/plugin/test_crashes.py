@@ -1,6 +1,10 @@
 """A crash anywhere ends in one line and exit code 3: never 1, which says that a gate failed."""
 
+import io
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,7 +12,7 @@ import pytest
 
 from qagate import command, door
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.crash import CRASHED, crash_of
+from qagate.evaluators.crash import CRASHED, crash_of, end
 from qagate.evaluators.output import UnwrittenError
 from qagate.evaluators.runtime import engine
 from qagate.reports import doors
@@ -22,7 +26,7 @@ from qagate.reports.plugin import (
     worker,
 )
 from tests.support.fixtures import Captured, Patch
-from tests.support.projects import Project
+from tests.support.projects import ROOT, Project
 
 LINE = re.compile(
     r"INTERNAL ERROR: exit 3; OverflowError: nobody foresaw this \(\S+:\d+\); its traceback is "
@@ -270,6 +274,34 @@ def test_a_foreseen_error_that_ends_the_process_is_one_line(capsys: Captured) ->
     with pytest.raises(SystemExit):
         crash_guard.ends_process(raising(UsageError("no such file")))()
     assert capsys.readouterr().err == "no such file\n"
+
+
+def test_a_crash_keeps_its_code_where_the_output_is_closed(
+    monkeypatch: Patch, capsys: Captured
+) -> None:
+    output = io.StringIO()
+    output.close()
+    monkeypatch.setattr(sys, "stdout", output)
+    with pytest.raises(SystemExit) as ended:
+        end(ValueError("no"))
+    assert ended.value.code == CRASHED
+    assert "ValueError: no" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_crash_keeps_its_code_where_the_output_is_full() -> None:
+    code = "from qagate.evaluators.crash import end; print('x'); end(ValueError('no'))"
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == CRASHED
+    assert b"INTERNAL ERROR: exit 3; ValueError: no" in done.stderr
 
 
 def test_a_long_message_of_a_crash_does_not_hide_its_place() -> None:
