@@ -1,6 +1,5 @@
 """A crash anywhere ends in one line and exit code 3: never 1, which says that a gate failed."""
 
-import io
 import os
 import re
 import subprocess
@@ -277,10 +276,10 @@ def test_a_foreseen_error_that_ends_the_process_is_one_line(capsys: Captured) ->
 
 
 def test_a_crash_keeps_its_code_where_the_output_is_closed(
-    monkeypatch: Patch, capsys: Captured
+    monkeypatch: Patch, capsys: Captured, tmp_path: Path
 ) -> None:
-    output = io.StringIO()
-    output.close()
+    with (tmp_path / "output").open("w", encoding="utf-8") as output:
+        pass
     monkeypatch.setattr(sys, "stdout", output)
     with pytest.raises(SystemExit) as ended:
         end(ValueError("no"))
