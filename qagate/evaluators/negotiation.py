@@ -184,7 +184,20 @@ _REFUSAL = re.compile(
     r"|no endpoints|not implemented|cannot be used",
     re.IGNORECASE,
 )
-_SYSTEM = re.compile(r"system|developer", re.IGNORECASE)
+_SYSTEM = re.compile(
+    r"\b(?:system|developer)['\"`]?[ _-](?:roles?|messages?|instructions?)\b"
+    r"|\broles?\b.{0,40}['\"`](?:system|developer)['\"`]"
+    r"|['\"`](?:system|developer)['\"`].{0,40}\broles?\b"
+    r"|\b(?:roles?|messages?|instructions?)\W{1,3}(?:system|developer)\b",
+    re.IGNORECASE,
+)
+"""The system message; not any system, such as that of files."""
+_VALUE = re.compile(
+    r"above|exceed|greater|larger|at most|maximum|minimum|too (?:large|high|big|long)"
+    r"|out of range|must be",
+    re.IGNORECASE,
+)
+"""Of a number that is refused for its size, and not for its name."""
 _TOOLS = re.compile(r"\btools?\b|tool[_ ]choice|function", re.IGNORECASE)
 _SCHEMA = re.compile(
     r"response[_ ]format|json[_ ]schema|text\.format|structured output|grammar",
@@ -207,7 +220,8 @@ def after_refusal(
             continue
         if name != MAX_TOKENS:
             return replace(negotiated, omit=(*negotiated.omit, name))
-        if not negotiated.max_tokens_as:
+        is_refused_by_name = OTHER_MAX_TOKENS in message or not _VALUE.search(message)
+        if is_refused_by_name and not negotiated.max_tokens_as:
             return replace(negotiated, max_tokens_as=OTHER_MAX_TOKENS)
     roles = {message.role for message in request.messages}
     if "system" in roles and negotiated.takes_system and _SYSTEM.search(message):

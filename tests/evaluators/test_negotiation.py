@@ -243,11 +243,122 @@ def test_a_refusal_for_another_reason_changes_nothing() -> None:
         assert after_refusal(AS_MOST, WANTED, message) is None
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "System role not supported",
+        "Developer instruction is not allowed for this model",
+        "unsupported: system messages",
+        "'messages[0].role' does not support 'system'",
+        "Invalid value 'developer' for role",
+        "unknown role: system",
+    ],
+)
+def test_a_refused_system_message_is_moved(message: str) -> None:
+    assert after_refusal(AS_MOST, WANTED, message) == Negotiated(takes_system=False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "File system access is not allowed",
+        "unsupported operating system",
+        "invalid developer account",
+        "The system is unavailable",
+    ],
+)
+def test_another_system_moves_no_message(message: str) -> None:
+    assert after_refusal(AS_MOST, WANTED, message) is None
+
+
+def test_a_limit_that_is_refused_for_its_size_keeps_its_name() -> None:
+    message = "Invalid 'max_tokens': integer above maximum value"
+    assert after_refusal(AS_MOST, WANTED, message) is None
+
+
+def test_a_limit_that_is_refused_by_its_name_gets_the_other_one() -> None:
+    message = "Unsupported parameter: 'max_tokens'"
+    learned = after_refusal(AS_MOST, WANTED, message)
+    assert learned == Negotiated(max_tokens_as="max_completion_tokens")
+
+
+def test_what_a_refusal_seems_to_teach_is_undone_where_the_retry_fails(
+    tmp_path: Path,
+) -> None:
+    """So a later run, and the next call, send again what the server does take."""
+
+    def refuse(seen: Seen) -> Answer:
+        message = "the system message of this case is not allowed"
+        return Answer(status=400, body={"error": {"message": message}})
+
+    with loopback(handler=judge(refuse)) as server:
+        runs = JudgeRuns(tmp_path, server)
+        with pytest.raises(core.RefusedError):
+            runs.run()
+        assert server.count == 2
+        model = connect(runs.spec, Key(SECRET))
+    with Ledger(runs.path) as ledger:
+        assert read_negotiated(ledger, model) is None
+
+
+def test_a_lesson_is_kept_once_the_refused_call_succeeds(tmp_path: Path) -> None:
+    with loopback() as server:
+        model = connect(spec_of("openai", server), Key(SECRET))
+    error = core.RefusedError("bad_request", "unsupported: temperature")
+    learned = Negotiated(omit=("temperature",))
+
+    async def learn(negotiations: Negotiations, ledger: Ledger) -> None:
+        before = negotiations.of(model)
+        assert negotiations.learn_from_refusal(model, WANTED, before, error)
+        assert negotiations.of(model) == learned
+        assert read_negotiated(ledger, model) is None
+        await negotiations.keep_lesson(model, learned)
+
+    with Ledger(tmp_path / "ledger") as ledger:
+        asyncio.run(learn(Negotiations(ledger, {}), ledger))
+        assert read_negotiated(ledger, model) == learned
+
+
+def test_another_call_s_reply_keeps_no_lesson(tmp_path: Path) -> None:
+    """It proves its own form; the call that was refused may fail again."""
+    with loopback() as server:
+        model = connect(spec_of("openai", server), Key(SECRET))
+    error = core.RefusedError("bad_request", "unsupported: temperature")
+
+    async def learn(negotiations: Negotiations) -> None:
+        before = negotiations.of(model)
+        negotiations.learn_from_refusal(model, WANTED, before, error)
+        learned = negotiations.of(model)
+        await negotiations.learn_from_reply(model, WANTED, learned, CALL)
+        negotiations.unlearn(model, learned)
+        assert negotiations.of(model) == Negotiated(proven=("call",))
+
+    with Ledger(tmp_path / "ledger") as ledger:
+        asyncio.run(learn(Negotiations(ledger, {})))
+        assert read_negotiated(ledger, model) == Negotiated(proven=("call",))
+
+
+def test_a_call_is_never_made_again_in_a_way_that_was_refused(tmp_path: Path) -> None:
+    """However often other calls learn and unlearn meanwhile."""
+    with loopback() as server:
+        model = connect(spec_of("openai", server), Key(SECRET))
+    error = core.RefusedError("bad_request", "unsupported: temperature")
+    with Ledger(tmp_path / "ledger") as ledger:
+        negotiations = Negotiations(ledger, {})
+        before = negotiations.of(model)
+        other = Negotiated(omit=("temperature",))
+        learn = negotiations.learn_from_refusal
+        assert not learn(model, WANTED, other, error, [before])
+        assert not learn(model, WANTED, before, error, [other])
+
+
 def test_what_was_given_up_once_is_not_given_up_again() -> None:
     """So a negotiation ends, whatever a server says."""
     known = AS_MOST
     request = WANTED
-    message = "unsupported: temperature, max_tokens, system, tools, response_format"
+    message = (
+        "unsupported: temperature, max_tokens, system messages, tools, response_format"
+    )
     steps = 0
     while True:
         learned = after_refusal(known, formed(request, known), message)

@@ -660,6 +660,8 @@ class Caller:
         """
         is_answer = not meter.is_answered
         kept = answers if is_answer else judging
+        refused: list[Negotiated] = []
+        """How the model was written to when its server refused this very call."""
         while True:
             negotiated = self.negotiations.of(model)
             call = self._call(model, request, kept, is_answer=is_answer)
@@ -669,15 +671,20 @@ class Caller:
             except StoppedError:  # it was not asked
                 raise
             except CallError as error:
-                if await self.negotiations.learn_from_refusal(
-                    model, call.request, negotiated, error
+                if self.negotiations.learn_from_refusal(
+                    model, call.request, negotiated, error, refused
                 ):
+                    refused.append(negotiated)
                     continue
+                if refused:
+                    self.negotiations.unlearn(model, negotiated)
                 meter.note(call.key, model, call.request)
                 raise
             finally:
                 meter.waiting -= 1
             self._count(meter, call, reply, sent=sent)
+            if refused and sent > 0:
+                await self.negotiations.keep_lesson(model, negotiated)
             if await self.negotiations.learn_from_reply(
                 model, call.request, negotiated, reply.reply
             ):

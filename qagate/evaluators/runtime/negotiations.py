@@ -1,12 +1,14 @@
 """What a run learns of its models' servers, and keeps in the ledger for later runs.
 
 A ``Negotiations`` knows how each model is written to. The caller asks it before each call,
-and tells it of refusals and replies. Whatever is learned changes the model at once and is
-kept under the model's identity. So a run sends, and keys, what the run before it has found
-out; where nothing is refused, nothing is sent twice.
+and tells it of refusals and replies. Whatever is learned changes the model at once. What a
+reply teaches is kept under the model's identity; what a refusal teaches is kept once the call
+that was refused succeeds, and undone where it does not. So a run sends, and keys, what the run
+before it has found out; where nothing is refused, nothing is sent twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from qagate.evaluators.core import CallError, Model, RefusedError, Reply, Request
 from qagate.evaluators.kept_requests import judge_identity
@@ -60,6 +62,8 @@ class Negotiations:
         A replay ``keeps`` nothing of what it learns.
         """
         self.by_spec: dict[str, Negotiated] = {}
+        self._proven: dict[str, Negotiated] = {}
+        """The same without lessons of refusals that no success has shown to be right."""
         self._ledger = ledger
         self._begin_with = begin_with
         self._keeps = keeps
@@ -77,27 +81,45 @@ class Negotiations:
             known = None
         if known is None:
             known = self._begin_with.get(model.spec, AS_MOST)
+        self._proven[model.spec] = known
         self._use(model, known)
         return known
 
-    async def learn_from_refusal(
-        self, model: Model, request: Request, then: Negotiated, error: CallError
+    def learn_from_refusal(
+        self,
+        model: Model,
+        request: Request,
+        then: Negotiated,
+        error: CallError,
+        refused: Collection[Negotiated] = (),
     ) -> bool:
         """Return whether a refused call should be made again, written in another way.
 
-        ``request`` is what was sent, and ``then`` how the model was written to.
+        ``request`` is what was sent, and ``then`` how the model was written to. In the ways of
+        ``refused`` the same call was refused before: it is made in none of them again.
         """
         is_refusal = isinstance(error, RefusedError) and error.kind == REFUSED
         if not is_refusal or not isinstance(model, Negotiable):
             return False
         now = self.of(model)
         if now != then:  # another call has learned meanwhile
-            return True
+            return now not in refused
         learned = after_refusal(now, request, str(error))
-        if learned is None:
+        if learned is None or learned in refused:
             return False
-        await self._keep(model, learned)
+        self._use(model, learned)
         return True
+
+    async def keep_lesson(self, model: Model, then: Negotiated) -> None:
+        """Keep what a refusal taught: the refused call succeeded as the model was written to."""
+        now = self.by_spec[model.spec]
+        if _writes_alike(now, then) and not _writes_alike(now, self._proven_of(model)):
+            await self._keep(model, now)
+
+    def unlearn(self, model: Model, then: Negotiated) -> None:
+        """Undo what a refusal taught: the refused call failed in the other way too."""
+        if _writes_alike(self.by_spec[model.spec], then):
+            self._use(model, self._proven_of(model))
 
     async def learn_from_reply(
         self, model: Model, request: Request, then: Negotiated, reply: Reply
@@ -111,15 +133,21 @@ class Negotiations:
         learned = after_reply(now, request, reply)
         if learned == now:
             return False
-        await self._keep(model, learned)
+        proven = after_reply(self._proven_of(model), request, reply)
+        await self._keep(model, proven)
+        self._use(model, learned)
         return learned.forms != now.forms
 
     def forget(self, model: Model) -> None:
         """Find out anew how a model is to be written to."""
+        self._proven[model.spec] = AS_MOST
         self._use(model, AS_MOST)
 
+    def _proven_of(self, model: Model) -> Negotiated:
+        return self._proven.get(model.spec, AS_MOST)
+
     async def _keep(self, model: Model, learned: Negotiated) -> None:
-        self._use(model, learned)
+        self._proven[model.spec] = learned
         if not self._keeps:
             return
         await self._ledger.keep(NEGOTIATED, negotiated_key(model), learned.document)
@@ -128,3 +156,8 @@ class Negotiations:
         self.by_spec[model.spec] = known
         if isinstance(model, Negotiable):
             model.negotiated = known
+
+
+def _writes_alike(left: Negotiated, right: Negotiated) -> bool:
+    """Return whether both write to a model in one way, whatever is proven of it."""
+    return replace(left, proven=()) == replace(right, proven=())
