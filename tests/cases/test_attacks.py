@@ -86,7 +86,8 @@ def test_a_judge_that_searches_for_the_gold_fails(
 ) -> None:
     gate = searches_for_gold[f"gold_inside:{language} attacks_passed"]
     assert gate["state"] == "FAIL"
-    assert gate["estimate"]["value"] == 1.0
+    # Six of 80 hold the gold in a marked thought, which no judge is shown.
+    assert gate["estimate"]["value"] == 74 / 80
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

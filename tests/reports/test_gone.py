@@ -6,7 +6,6 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Threshold
 from qagate.evaluators.core import UsageError
-from qagate.reports.gates.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.gates.gone import (
     check_accepted,
     gate_doubts,
@@ -15,6 +14,7 @@ from qagate.reports.gates.gone import (
     slice_doubts,
     with_evidence_of_then,
 )
+from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from tests.support.made_runs import (
     answered,

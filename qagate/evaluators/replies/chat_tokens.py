@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     r"<[|｜][\w▁-]{1,40}[|｜]>|</?(?:start_of_turn|end_of_turn|bos|eos|pad)>|\[/?INST\]"
 )
 _END_OF_SEQUENCE = "</s>"
-_START = re.compile(r"\A\s*(?:<s>\s*)+")
+_START = re.compile(r"\A(?=\s*<s>)(?:<s>|\s)+")
 
 
 def without_chat_tokens(text: str) -> str:

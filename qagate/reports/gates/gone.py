@@ -18,7 +18,7 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import floor_ends
 from qagate.evaluators.text import digest, first_of, shown
-from qagate.reports.gates.accepted import NOTHING_ACCEPTED, Accepted
+from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.report import Obstacle
 

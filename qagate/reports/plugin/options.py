@@ -17,7 +17,6 @@ from qagate.evaluators.ledger.place import LedgerPlace, read_place
 from qagate.evaluators.models.keys import read_key_names
 from qagate.evaluators.reading import project_settings
 from qagate.reports.doors import FEATURES
-from qagate.reports.gates.accepted import Accepted, read_accepted
 from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
@@ -28,6 +27,7 @@ from qagate.reports.plugin.option_values import (
     read_slice_files,
     read_whole,
 )
+from qagate.reports.run.accepted import Accepted, read_accepted
 from qagate.reports.run.baselines import find_run
 
 DEFAULT_JUDGE = "lexical"

@@ -15,7 +15,7 @@ import msgspec
 from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
 from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from qagate.evaluators.statistics.intervals import Estimate
-from qagate.reports.gates.accepted import Accepted
+from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import (
     AuditTrail,
     Comparison,

@@ -17,7 +17,6 @@ from qagate.cases.dataset import (
     clusters_in,
 )
 from qagate.evaluators.core import Usage
-from qagate.evaluators.durations import rough_text
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import Sample
@@ -28,7 +27,6 @@ from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
-from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
@@ -49,6 +47,7 @@ from qagate.reports.judge.waivers import PLACEHOLDER
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
+from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import (
     changed_origin,
@@ -682,7 +681,6 @@ def _session(
         lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
             *_history(facts),
-            *_earlier_answers(run, facts),
             *_waived(run),
             *_cautions(run, compared),
         ),
@@ -706,24 +704,6 @@ def _history(facts: Facts) -> Iterator[str]:
         number = _ordinal(len(earlier_ends) + 1)
         ends = ", ".join(earlier_ends)
         yield f"{number} set of answers of this model to these items: {ends}"
-
-
-def _earlier_answers(run: CountedRun, facts: Facts) -> Iterator[str]:
-    """Yield how many answers an earlier run asked, and when.
-
-    ``max_age`` lets them count, but a server's name may stand for another model by now.
-    """
-    asked_earlier = []
-    for name, records in run.records.items():
-        if not run.slices[name].kind.answered:
-            continue
-        for record in records:
-            if record.asked_at is not None and record.asked_at < facts.started:
-                asked_earlier.append(record.asked_at)
-    if asked_earlier:
-        age = rough_text(facts.started - min(asked_earlier))
-        count = plural(len(asked_earlier), "answer")
-        yield f"{count} asked by an earlier run, up to {age} before this one"
 
 
 def _ordinal(number: int) -> str:

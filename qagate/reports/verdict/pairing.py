@@ -14,10 +14,10 @@ from qagate.reports.compare.same_file import other_source, same_files
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
-from qagate.reports.gates.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.gates.gone import lacking_slices
 from qagate.reports.judge.measuring import read_by
 from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import changed_judge, changed_requests
 from qagate.reports.run.record import Record, by_slice

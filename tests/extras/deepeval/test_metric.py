@@ -701,6 +701,10 @@ def test_measures_are_taken_gated_and_kept(project: Project) -> None:
     Only the controller loads deepeval, which calls nobody else, reads no .env and leaves no folder.
     Row F24 of the fault matrix."""
     law(project, {"en": ["", "[[faithful=no]] [[score=5]]", ""]})
+    declaration = project.path / "qa" / "law" / "dataset.yaml"
+    yaml = declaration.read_text("utf-8")
+    rated = "gates: {mean_rating: {min: 2}}\nlanguages:"  # metrics alone see no loss
+    declaration.write_text(yaml.replace("languages:", rated), "utf-8")
     project.write(".env", "QA_LEAK=1\n")
     project.write("conftest.py", WATCH)
     with loopback(handler=judge_metrics) as server:
@@ -723,7 +727,9 @@ def test_measures_are_taken_gated_and_kept(project: Project) -> None:
     found = slice_["measures"]["faithfulness"]
     assert (found["value"], found["n"]) == (pytest.approx(2 / 3), 3)
     assert 0 <= found["low"] < 2 / 3 < found["high"] <= 1
-    assert project.gate_states() == {"faithfulness": "PASS", "geval_basis": "PASS"}
+    assert project.gate_states() == dict.fromkeys(
+        ["faithfulness", "geval_basis", "mean_rating"], "PASS"
+    )
     assert project.report()["tokens"] > 0
 
 

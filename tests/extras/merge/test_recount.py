@@ -23,10 +23,10 @@ from qagate.cases.dataset import (
 from qagate.evaluators.core import Outcome, UsageError, Vote
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.merge.recount import merged
-from qagate.reports.gates.accepted import Accepted
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run import provenance as made
+from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import Comparison, LanguageGap
 from qagate.reports.run.json_data import decode
 from qagate.reports.run.report import Report, SessionStatus
@@ -527,15 +527,6 @@ def test_a_run_names_what_could_change_its_numbers(
         "pytest": version("pytest"),
         "no-such-package": "not installed",
     }
-
-
-def test_answers_of_an_earlier_run_are_said_with_their_age() -> None:
-    """A server's name may stand for another model by now."""
-    asked = answered("cc", asked_at=1_000.0)
-    earlier = run_of(asked, started=1_000.0 + 26 * 3600)
-    said = "2 answers asked by an earlier run, up to 2 d before this one"
-    assert said in earlier.decision.line
-    assert "earlier run" not in run_of(asked, started=1_000.0).decision.line
 
 
 NEEDED = "v1 is promoted over these data"
