@@ -64,7 +64,7 @@ _KEY_VALUE = (
 )
 
 _PEM_BODY = r"(?:[^-]++|-(?!----))*+"
-_PEM_LINES = r"(?:(?:\s|\\[nr]){0,9}[A-Za-z0-9+/=]{20,}){1,500}"
+_PEM_LINES = r"(?:(?:\s|\\[nr]){0,9}[A-Za-z0-9+/=]{16,}){1,500}"
 
 KEYS = (
     # A user, or a user and a password, in a URL; a password may hold slashes.

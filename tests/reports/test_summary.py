@@ -23,7 +23,13 @@ from qagate.evaluators.core import (
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.count_table import worst_case_fills
 from qagate.evaluators.statistics.intervals import Estimate, wilson
-from qagate.evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE
+from qagate.evaluators.statistics.metrics import (
+    ANSWER_STATES,
+    DROP,
+    METRICS,
+    RISE,
+    USAGE,
+)
 from qagate.reports.metrics.summary import summarise, tabulate
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import SliceSummary
@@ -282,7 +288,7 @@ def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     assert set(summary.measures.values()) == {
         Estimate(value=None, low=None, high=None, n=0)
     }
-    used = set() if kind == "judged" else set(USAGE)
+    used = set() if kind == "judged" else {*USAGE, *ANSWER_STATES}
     named = set(METRICS[kind]) - {"majority_baseline"}
     assert set(kind_of(kind).ranges()) - {DROP, RISE} == named | used
 

@@ -430,7 +430,7 @@ def handle(seen: Seen) -> Answer:
         )
     if MUMBLED in seen.prompt and not mumbled:
         mumbled.append(seen)
-        return reply(seen, text="Well, who knows.")
+        return reply(seen, arguments={"grade": "PERHAPS"})
     return good(seen)
 
 
@@ -467,13 +467,10 @@ def calls(project: Project) -> dict[str, list[SentCall]]:
 def test_what_was_sent_is_with_the_report(
     project: Project, served: Loopback, workers: int
 ) -> None:
-    """The answer, each judge of a panel, each attempt, and what was asked in vain.
-
-    A judge that does not call its function is asked for JSON in another form.
-    """
+    """The answer, each judge of a panel, each attempt, and what was asked in vain."""
     run(project, served, workers=workers)
     found = calls(project)
-    assert {one: len(of) for one, of in found.items()} == {"q1": 3, "q2": 1, "q3": 5}
+    assert {one: len(of) for one, of in found.items()} == {"q1": 3, "q2": 1, "q3": 4}
     sent = [some(call.request).messages for of in found.values() for call in of]
     kept = {"\n".join(one.content for one in messages) for messages in sent}
     assert kept == {seen.prompt for seen in served.requests}
@@ -484,7 +481,9 @@ def test_what_was_sent_is_with_the_report(
     judges = {(call.spec.partition("@")[0], call.request.attempt) for call in found["q3"][1:]
               if call.request}  # fmt: skip
     assert len(judges) == 3
-    assert "Well, who knows." in [call.reply.text for call in found["q3"] if call.reply]
+    replies = [call.reply for call in found["q3"] if call.reply]
+    arguments = [call.arguments for reply in replies for call in reply.calls]
+    assert any("PERHAPS" in text for text in arguments)
 
 
 @pytest.mark.parametrize("dies", [False, True])
@@ -546,7 +545,7 @@ def test_show_prints_what_was_sent(
         shown = capsys.readouterr().out
         said = (
             "Answer in en: What is the",
-            "Well, who knows.",
+            "PERHAPS",
             '"grade": "CORRECT"',
             "Rule. ",
         )
