@@ -189,24 +189,40 @@ class RatedKind(Kind):
     fixed = RATINGS
 
 
-class YesNoKind(Kind):
-    """A passage and a question that is answered by yes or no."""
+class ClosedKind(Kind):
+    """A question whose answer is one of options that are known beforehand."""
 
-    heading = "Yes/no"
     outcome_words = ("right", "wrong")
     silent = UNANSWERED
-    keys = ("yes", "no")
-    choices = "yes_no"
     closed = True
-    words = True
     has_labels = True
-    fixed = ANSWERS
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
-        """Return whether the answer is the label."""
+        """Return whether the chosen option is the label."""
         return case.label is not None and verdict.label == case.label
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return the item's label."""
+        return label or ""
+
+    def shared(self, item: ItemView) -> Cluster:
+        """Return a hash of the passage: a model that misreads it misses all its questions."""
+        if not item.context:
+            return ()
+        passage = item.context.encode("utf-8", "surrogatepass")
+        return (hashlib.sha256(passage).hexdigest(),)
+
+
+class YesNoKind(ClosedKind):
+    """A passage and a question that is answered by yes or no."""
+
+    heading = "Yes/no"
+    keys = ("yes", "no")
+    choices = "yes_no"
+    words = True
+    fixed = ANSWERS
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
@@ -214,33 +230,15 @@ class YesNoKind(Kind):
         """Return both labels, and the answers."""
         return (YES, NO), ANSWERS
 
-    def gold_label(self, label: str | None, expected: str) -> str:
-        """Return the item's label."""
-        return label or ""
 
-    def shared(self, item: ItemView) -> Cluster:
-        """Return the passage: a model that misreads it misses all its questions."""
-        return _passage(item)
-
-
-class ChoiceKind(Kind):
+class ChoiceKind(ClosedKind):
     """A question with options, of which the answer chooses one, or puts all in order.
 
     Label and verdict are the letter of an option as it was shown, or for an order all letters.
     """
 
     heading = "Choice"
-    outcome_words = ("right", "wrong")
-    silent = UNANSWERED
     keys = ("shuffle", "index_from")
-    closed = True
-    has_labels = True
-
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether the chosen option is the right one."""
-        return case.label is not None and verdict.label == case.label
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
@@ -249,14 +247,6 @@ class ChoiceKind(Kind):
         golds = sorted({*labels} - {""}, key=_by_place) or ["A"]
         outcomes = sorted({*golds, *results} - {UNANSWERED}, key=_by_place)
         return tuple(golds), (*outcomes, UNANSWERED)
-
-    def gold_label(self, label: str | None, expected: str) -> str:
-        """Return the letter of the right option."""
-        return label or ""
-
-    def shared(self, item: ItemView) -> Cluster:
-        """Return the passage, if the item has one: its questions stand and fall together."""
-        return _passage(item)
 
 
 class JudgedKind(Kind):
@@ -337,14 +327,6 @@ class CheckedKind(Kind):
 @lru_cache(2**15)  # records are counted many times over
 def _plain(question: str) -> str:
     return " ".join(question.casefold().split())
-
-
-def _passage(item: ItemView) -> Cluster:
-    """Return a hash of the passage that an item is about; nothing without one."""
-    if not item.context:
-        return ()
-    passage = item.context.encode("utf-8", "surrogatepass")
-    return (hashlib.sha256(passage).hexdigest(),)
 
 
 def _by_place(label: str) -> tuple[int, str]:

@@ -265,17 +265,20 @@ RATED_METRICS = (
     ),
 )
 
+ACCURACY = Metric(
+    name="accuracy",
+    title="Accuracy",
+    parts=ratios.accuracy,
+    rate=True,
+    every_item=True,
+    headline=True,
+    column=1,
+    compared=False,
+)
+"""Of all kinds whose answers are options that are known beforehand."""
+
 YES_NO_METRICS = (
-    Metric(
-        name="accuracy",
-        title="Accuracy",
-        parts=ratios.accuracy,
-        rate=True,
-        every_item=True,
-        headline=True,
-        column=1,
-        compared=False,
-    ),
+    ACCURACY,
     Metric(
         name="precision",
         title="Precision",
@@ -341,16 +344,7 @@ def _position_bias(place: int) -> Metric:
 
 
 CHOICE_METRICS = (
-    Metric(
-        name="accuracy",
-        title="Accuracy",
-        parts=ratios.accuracy,
-        rate=True,
-        every_item=True,
-        headline=True,
-        column=1,
-        compared=False,
-    ),
+    ACCURACY,
     Metric(
         name="unanswered",
         title="Unanswered",
