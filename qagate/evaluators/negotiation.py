@@ -133,6 +133,16 @@ BY_THIS_SCHEMA = " The object meets this JSON Schema:\n{schema}"
 """Added where the server does not know the schema."""
 
 
+def earlier_forms(request: Request, negotiated: Negotiated) -> tuple[Negotiated, ...]:
+    """Return how a model was written to before it got its form, the first form first."""
+    if request.tool is None or negotiated.takes_calls:
+        return ()
+    by_schema = replace(AS_MOST, takes_calls=False)
+    if negotiated.takes_schema:
+        return (AS_MOST,)
+    return AS_MOST, by_schema
+
+
 def formed(request: Request, negotiated: Negotiated) -> Request:
     """Return the request in the form that its server takes; one without a function has none."""
     tool = request.tool

@@ -25,7 +25,12 @@ from qagate.evaluators.negotiation import (
 )
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from qagate.evaluators.runtime.forecast import KeptReplies
-from qagate.evaluators.runtime.negotiations import Negotiations, read_negotiated
+from qagate.evaluators.runtime.negotiations import (
+    NEGOTIATED,
+    Negotiations,
+    negotiated_key,
+    read_negotiated,
+)
 from qagate.evaluators.text import Key
 from qagate.reports.extras.odds.kept_replies import KeptElsewhere
 from tests.support.loopback import Answer, Loopback, Seen, loopback
@@ -99,6 +104,25 @@ def test_a_repeated_run_finds_the_reply_under_its_key(
         assert (again, server.count) == (first, before)
         replayed, _ = runs.run(settings=CallSettings(replay=True))
         assert (replayed, server.count) == (first, before)
+
+
+@pytest.mark.parametrize("takes_schema", [True, False], ids=["schema", "text"])
+def test_a_call_that_was_paid_for_counts_in_whatever_form_its_model_is_asked_now(
+    tmp_path: Path, takes_schema: bool
+) -> None:
+    """Of two items at once one was answered by a call, and the other's reply ignored it."""
+    learned = replace(AS_MOST, takes_calls=False, takes_schema=takes_schema)
+    with loopback(handler=judge(lambda seen: None)) as server:
+        runs = JudgeRuns(tmp_path, server)
+        first, _ = runs.run()
+        with Ledger(runs.path) as ledger:
+            key = negotiated_key(connect(runs.spec, Key(SECRET)))
+            asyncio.run(ledger.keep(NEGOTIATED, key, learned.document))
+        before = server.count
+        again, caller = runs.run()
+        assert (again, server.count) == (first, before)
+    (known,) = caller.negotiations.by_spec.values()
+    assert not known.takes_calls
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

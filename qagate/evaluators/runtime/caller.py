@@ -47,7 +47,12 @@ from qagate.evaluators.ledger.kept import ANY, Kept, only_of
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
-from qagate.evaluators.negotiation import Negotiated, formed
+from qagate.evaluators.negotiation import (
+    Negotiated,
+    after_reply,
+    earlier_forms,
+    formed,
+)
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.limits import Admission, ModelQueue
@@ -656,10 +661,22 @@ class Caller:
     ) -> Reply:
         """Return the reply to a request, and count it for the item that asked.
 
+        A reply that was paid for before its model got another form counts: some models call a
+        function for one item and not for the next. One that ignored the form is counted as
+        when it came, and asked for anew in the next form.
+
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
         is_answer = not meter.is_answered
         kept = answers if is_answer else judging
+        for form in earlier_forms(request, self.negotiations.of(model)):
+            call = self._call(model, request, kept, is_answer=is_answer, form=form)
+            found = await self._find(call)
+            if found is None:
+                continue
+            self._count(meter, call, found, sent=0)
+            if after_reply(form, call.request, found.reply).forms == form.forms:
+                return found.reply
         refused: list[Negotiated] = []
         """How the model was written to when its server refused this very call."""
         while True:
@@ -727,10 +744,17 @@ class Caller:
         return kept.reply
 
     def _call(
-        self, model: Model, request: Request, kept: Kept, *, is_answer: bool
+        self,
+        model: Model,
+        request: Request,
+        kept: Kept,
+        *,
+        is_answer: bool,
+        form: Negotiated | None = None,
     ) -> KeptCall:
+        """Return a call in the form that its model takes, unless another is given."""
         identity = model.identity if is_answer else judge_identity(model.identity)
-        request = formed(request, self.negotiations.of(model))
+        request = formed(request, form or self.negotiations.of(model))
         return KeptCall(
             model=model,
             request=request,
