@@ -46,7 +46,7 @@ def test_the_page_is_written_beside_the_run(
     assert (run / "label.html").is_file()
     out = capsys.readouterr().out
     assert (
-        "facts:en: 0 of 70 labels; still needed: 30 CORRECT, 30 INCORRECT, 10 NOT_ATTEMPTED"
+        "facts:en: 0 of 70 labels; still needed: 30 × CORRECT, 30 × INCORRECT, 10 × NOT_ATTEMPTED"
         in out
     )
     assert f"then: qagate label {run} --accept FILE" in out
@@ -133,7 +133,7 @@ def test_too_few_labels_of_a_class_end_in_6(
     project.graded("cci")
     back = project.back(answered("cci"), says=lambda record: CORRECT)
     assert project.accept(back) == 6
-    assert "2 of 3 labels; still needed: 1 INCORRECT: qagate label" in (
+    assert "2 of 3 labels; still needed: 1 × INCORRECT: qagate label" in (
         capsys.readouterr().out
     )
     assert len(rows_in(project.labels)) == 3
@@ -334,7 +334,7 @@ def test_ratings_are_labelled_near_the_bar(
 
     assert rating.accept(rating.back(records, says=says)) == 6
     out = capsys.readouterr().out
-    assert "3 of 4 labels; still needed: 1 5-6" in out
+    assert "3 of 4 labels; still needed: 1 × 5-6" in out
     assert "the judge agrees with 3 of 4" in out
     labels = load_dataset(rating.labels.with_name("dataset.yaml")).slices["en"]
     assert (labels.rates, labels.pass_bar) == (True, 7)

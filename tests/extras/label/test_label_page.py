@@ -63,7 +63,7 @@ def test_the_page_says_how_many_labels_are_needed(tab: Tab) -> None:
     page = tab.page
     assert page.title() == "Label answers"
     expect(page.locator("#progress")).to_have_text(
-        "0 of 34 labels; still needed: 30 Correct, 4 Incorrect"
+        "0 of 34 labels; still needed: 30 × Correct, 4 × Incorrect"
     )
     assert page.is_hidden("#shows")
     label(page, 10)
@@ -107,7 +107,7 @@ def test_no_answer_is_left_where_a_class_stays_short(tab: Tab) -> None:
     for _ in range(38):
         page.keyboard.press("i")
     expect(page.locator("#progress")).to_have_text(
-        "4 of 34 labels; still needed: 30 Correct"
+        "4 of 34 labels; still needed: 30 × Correct"
     )
     expect(page.locator("#status")).to_contain_text("nothing more to label")
 
@@ -176,9 +176,9 @@ def test_ratings_are_given_by_digits(browser: Browser, tmp_path: Path) -> None:
     page_file.write_text(form_page(project.sheet(rated_records([8, 6, 10]))), "utf-8")
     tab = Tab(browser, page_file, width=390)
     progress = tab.page.locator("#progress")
-    expect(progress).to_have_text("0 of 2 labels; still needed: 1 7-9, 1 5-6")
+    expect(progress).to_have_text("0 of 2 labels; still needed: 1 × 7-9, 1 × 5-6")
     tab.page.keyboard.press("8")
-    expect(progress).to_have_text("1 of 2 labels; still needed: 1 5-6")
+    expect(progress).to_have_text("1 of 2 labels; still needed: 1 × 5-6")
     tab.page.keyboard.press("0")
     tab.page.keyboard.press("5")
     expect(progress).to_have_text("2 of 2 labels: enough of each class")

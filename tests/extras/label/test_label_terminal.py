@@ -45,7 +45,7 @@ def test_keys_label_and_the_labelled_set_is_written(
     typed(monkeypatch, right_keys(project, "ci"))
     assert main(["label", str(run), "--terminal", "--name", "Anna"]) == 0
     out = capsys.readouterr().out
-    assert "0 of 2 labels; still needed: 1 Correct, 1 Incorrect" in out
+    assert "0 of 2 labels; still needed: 1 × Correct, 1 × Incorrect" in out
     assert "[c] Correct  [i] Incorrect  [n] Not attempted  [u] Unclear" in out
     assert "There is nothing more to label here." in out
     assert "labels by Anna 2" in out

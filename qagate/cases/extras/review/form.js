@@ -86,7 +86,7 @@ const figures = () => {
   const { goals } = progressOf(item().part);
   const wanted = goals.reduce((sum, goal) => sum + goal.wanted, 0);
   const reached = goals.reduce((sum, goal) => sum + goal.wanted - goal.lacking, 0);
-  const missing = goals.filter((goal) => goal.lacking).map((goal) => `${goal.lacking} ${goal.label}`);
+  const missing = goals.filter((goal) => goal.lacking).map((goal) => `${goal.lacking} × ${goal.label}`);
   // Wilson's lower end for a judge that errs on none of them, in the class with the fewest.
   const fewest = Math.min(...goals.filter((goal) => goal.wanted).map((goal) => goal.count));
   const share = Math.floor((100 * fewest) / (fewest + Z95 ** 2));
@@ -164,7 +164,7 @@ const draw = (number) => {
   const one = item();
   current = Math.max(openIn(one), 0);
   document.documentElement.lang = words().lang;
-  document.title = words().heading;
+  document.title = words()[hasGoals ? "label_heading" : "heading"];
   const shownIf = { note: one.note, rules: one.rules, rubric: data.rubrics[one.rubric] };
   for (const [name, text] of Object.entries(shownIf)) {
     byId(name).hidden = !text;

@@ -42,7 +42,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class GoalProgress:
     """How far the goals of a slice are reached."""
 
     done: int
@@ -55,7 +55,7 @@ class Progress:
     errs on none of these answers; the lowest of all classes."""
 
 
-def progress_of(goals: Sequence[Goal], verdicts: Iterable[str]) -> Progress:
+def progress_of(goals: Sequence[Goal], verdicts: Iterable[str]) -> GoalProgress:
     """Return how far these verdicts, with those that there were before, reach the goals."""
     counts = Counter(verdicts)
     done = 0
@@ -69,7 +69,7 @@ def progress_of(goals: Sequence[Goal], verdicts: Iterable[str]) -> Progress:
         if goal.wanted:
             low, _ = wilson(count, count) or (0.0, 1.0)
             shown_right = min(shown_right, low)
-    return Progress(
+    return GoalProgress(
         done=done,
         wanted=sum(goal.wanted for goal in goals),
         lacking=lacking,

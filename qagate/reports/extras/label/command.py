@@ -317,7 +317,7 @@ def _write_page(labelling: Labelling) -> int:
 
 
 def _lacking(lacking: Mapping[str, int]) -> str:
-    missing = [f"{count} {name}" for name, count in lacking.items()]
+    missing = [f"{count} × {name}" for name, count in lacking.items()]
     return f"still needed: {', '.join(missing)}"
 
 

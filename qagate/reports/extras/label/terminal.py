@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TextIO
 
-from qagate.cases.extras.review.goals import Progress, best_stratum, progress_of
+from qagate.cases.extras.review.goals import GoalProgress, best_stratum, progress_of
 from qagate.cases.extras.review.sheet import Sheet, SheetItem, texts_in, visible
 from qagate.evaluators.output import say
 
@@ -78,7 +78,7 @@ class TerminalLabels:
                     return item
         return None
 
-    def progress(self, part: str) -> Progress:
+    def progress(self, part: str) -> GoalProgress:
         """Return how far the goals of a slice are reached."""
         verdicts = [verdict for _, verdict in self._labelled(part)]
         return progress_of(self.sheet.goals[part], verdicts)
@@ -136,7 +136,7 @@ class TerminalLabels:
         labels = texts_in(item.language)["verdicts"]
         progress = self.progress(item.drawn.part)
         missing = [
-            f"{count} {labels.get(name, name)}"
+            f"{count} × {labels.get(name, name)}"
             for name, count in progress.lacking.items()
         ]
         text = words["labels"] if missing else words["labels_enough"]
