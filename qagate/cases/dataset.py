@@ -24,6 +24,8 @@ from qagate.evaluators.text import digest, shown
 DATASET_FILE = "dataset.yaml"
 
 EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
+SEQUENTIAL: EvidenceRule = "sequential"
+"""Gates that may be decided at any look: see ``extras/sequential``."""
 Fail = Literal["", "margin", "zero"]
 
 GUARANTEES: Mapping[EvidenceRule, int] = {

@@ -75,6 +75,22 @@ def _version(package: str) -> str:
         return "not installed"
 
 
+def sent_spec(model: str, provenance: Mapping[str, object]) -> str:
+    """Return the SPEC of the model that was asked, whatever a models file calls its entry.
+
+    Two entries with other parameters are one model. Recorded answers keep their name.
+    """
+    sent = inner(provenance, "sent", model)
+    provider = sent.get("provider")
+    name = sent.get("name")
+    if not provider or not name:
+        return model
+    base_url = sent.get("base_url")
+    if not base_url:
+        return f"{provider}:{name}"
+    return f"{provider}:{name}@{base_url}"
+
+
 def named_model(model: str, provenance: Mapping[str, object]) -> str:
     """Return a model's name; of recorded answers with their file, if it is a single one."""
     if model != RECORDED:

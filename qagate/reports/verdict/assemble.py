@@ -61,6 +61,7 @@ from qagate.reports.run.lineage import (
     promoted_anyway,
     retired_text,
 )
+from qagate.reports.run.provenance import sent_spec
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -354,9 +355,9 @@ def _decided_as(
         run=facts.run_id,
         at=facts.started,
         code=decision.code,
-        model=facts.model,
+        model=sent_spec(facts.model, facts.provenance),
         baseline=baseline.sha256 if baseline else "",
-        answers=answers_of(records, facts.provenance),
+        answers=answers_of(records, facts.provenance, baseline),
         monitor=facts.monitor,
         gates_off=facts.session.gates_off,
         chain=chain_of(baseline),
