@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from qagate.cases.dataset import Plan, Selection, Slice
 from qagate.evaluators.core import RECORDED, Outcome
 from qagate.evaluators.metric_specs import version_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.reading import file_hash
 from qagate.reports.run.json_data import inner
 
@@ -76,19 +77,8 @@ def _version(package: str) -> str:
 
 
 def sent_spec(model: str, provenance: Mapping[str, object]) -> str:
-    """Return the SPEC of the model that was asked, whatever a models file calls its entry.
-
-    Two entries with other parameters are one model. Recorded answers keep their name.
-    """
-    sent = inner(provenance, "sent", model)
-    provider = sent.get("provider")
-    name = sent.get("name")
-    if not provider or not name:
-        return model
-    base_url = sent.get("base_url")
-    if not base_url:
-        return f"{provider}:{name}"
-    return f"{provider}:{name}@{base_url}"
+    """Return the SPEC of the model that was asked; recorded answers keep their name."""
+    return asked_spec(model, inner(provenance, "sent", model))
 
 
 def named_model(model: str, provenance: Mapping[str, object]) -> str:
