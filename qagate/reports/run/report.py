@@ -195,11 +195,10 @@ class SliceAnswers:
 
     prompt: str
     """The version of the answer prompt."""
-    asked: Mapping[str, int]
-    """How many of those that can be compared each run asked, by its id.
-
-    Recorded answers are all under a hash of their text.
-    """
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """How many of those that can be compared each run asked, by its id."""
+    recorded: tuple[str, ...] = ()
+    """Hashes of recorded ones, each of item and text: the smallest, as many as are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
