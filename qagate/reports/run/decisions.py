@@ -148,6 +148,8 @@ def is_part_of(answers: SliceAnswers, other: SliceAnswers) -> bool:
 
 def is_extended(answers: SliceAnswers, other: SliceAnswers) -> bool:
     """Return whether another set keeps all of these answers, so that none was drawn anew."""
+    if not answers.asked:
+        return False
     return all(other.asked.get(run, 0) >= count for run, count in answers.asked.items())
 
 
