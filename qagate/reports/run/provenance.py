@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from qagate.cases.dataset import Plan, Selection, Slice
 from qagate.evaluators.core import RECORDED, Outcome
 from qagate.evaluators.metric_specs import version_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.reading import file_hash
 from qagate.reports.run.json_data import inner
 
@@ -73,6 +74,11 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def sent_spec(model: str, provenance: Mapping[str, object]) -> str:
+    """Return the SPEC of the model that was asked; recorded answers keep their name."""
+    return asked_spec(model, inner(provenance, "sent", model))
 
 
 def named_model(model: str, provenance: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.core import RECORDED
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.people import with_fair_verdicts
-from qagate.reports.compare.same_file import other_source, same_files
+from qagate.reports.compare.same_file import other_source, same_files, same_run
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
@@ -119,6 +119,8 @@ def _paired_slice(
     narrow = narrow or _forgotten(baseline, name, unsettled)
     if not narrow and model and slice_.kind.answered:
         narrow = other_source(model, baseline.report.model, baseline.role)
+    if not narrow and slice_.kind.answered:
+        narrow = same_run(pairing, baseline.role)
     changed = ""
     lacking_grades = ""
     if baseline.reading is None:
