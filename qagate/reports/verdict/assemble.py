@@ -29,7 +29,7 @@ from qagate.reports.compare.comparison import (
     lost_answers,
     shown_losses,
 )
-from qagate.reports.compare.judge_drift import drift_notes
+from qagate.reports.compare.judge_drift import drift_notes, favour_notes
 from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
@@ -313,6 +313,7 @@ def account(
             *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
+            *favour_notes(sides),
         ),
         datasets=inputs.datasets,
         session=replace(
