@@ -158,6 +158,7 @@ ROOMS_USED_BY_ROOMS: Mapping[str, set[str]] = {
     "cases/check": {"evaluators/lexical"},
     "cases/draw": {"cases/check"},
     "reports/builder": {"cases/builder", "cases/review"},
+    "reports/label": {"cases/review"},
     "reports/odds": {"reports/sequential"},
     "reports/sequential": {"cases/review"},
 }
