@@ -97,7 +97,7 @@ def _span(
 
 def _lies_in(value: float, span: tuple[float, float]) -> bool:
     digits = len(repr(value).partition(".")[2])
-    rounding = 0.51 * 10 ** -max(digits, FEWEST_DIGITS)
+    rounding = 0.51 * 10.0 ** -max(digits, FEWEST_DIGITS)
     tolerance = max(rounding, CLOSE, CLOSE * abs(value))
     low, high = span
     return low - tolerance <= value <= high + tolerance
