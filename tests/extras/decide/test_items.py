@@ -1,7 +1,7 @@
 """Which item a row is of: by id, question and target; and what belongs together."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +195,69 @@ def test_a_folder_of_unknown_files_is_asked_for_one(
         (tmp_path / name).write_text("id,score\n1,1\n")
     assert main(["decide", f"{tmp_path}", f"--baseline={tmp_path}"]) == 4
     assert "holds 2 files of no known tool; name one file" in capsys.readouterr().err
+
+
+def _log_of(
+    folder: Path, name: str, change: Callable[[Any], None], right: bool
+) -> None:
+    """Write one more log of the same task into a folder."""
+    path = written("inspect", folder / name, BETTER if right else WORSE, folder.name)
+    log = json.loads(path.read_text())
+    change(log)
+    path.write_text(json.dumps(log))
+
+
+def test_a_failed_log_is_left_out_beside_its_retry(tmp_path: Path) -> None:
+    for side in ("new", "old"):
+        _log_of(
+            tmp_path / side, "a", lambda log: log.update(status="error"), right=False
+        )
+        _log_of(tmp_path / side, "b", lambda log: None, right=True)
+    run = read_run(tmp_path / "new", "", Choice())
+    assert len(run.samples) == len(BETTER)
+    given = [f"{tmp_path / 'new'}", f"--baseline={tmp_path / 'old'}"]
+    assert main(["decide", *given, f"--to={tmp_path / 'out'}"]) == 0
+
+
+def test_a_failed_log_alone_is_said(tmp_path: Path) -> None:
+    _log_of(tmp_path / "new", "a", lambda log: log.update(status="error"), right=True)
+    run = read_run(tmp_path / "new", "", Choice())
+    assert run.notes[0].endswith("a.json: the log's status is error")
+
+
+def test_a_task_with_several_arguments_is_a_task_for_each(tmp_path: Path) -> None:
+    for language in ("en", "pl"):
+        arguments = {"language": language}
+
+        def set_arguments(log: Any, arguments: Mapping[str, str] = arguments) -> None:
+            log["eval"]["task_args"] = arguments
+
+        _log_of(tmp_path / "new", language, set_arguments, right=True)
+    run = read_run(tmp_path / "new", "", Choice())
+    assert list(run.tasks) == [
+        'numbers {"language": "en"}',
+        'numbers {"language": "pl"}',
+    ]
+
+
+def test_two_whole_logs_of_one_task_are_asked_about(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    for name in ("a", "b"):
+        _log_of(tmp_path / "new", name, lambda log: None, right=True)
+    assert (
+        main(["decide", f"{tmp_path / 'new'}", f"--baseline={tmp_path / 'new'}"]) == 4
+    )
+    assert "a second log of task numbers; name one log" in capsys.readouterr().err
+
+
+def test_what_the_pairs_can_show_is_said_first(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    new = written("table", tmp_path / "new" / "result", OLD, "new")
+    old = written("table", tmp_path / "old" / "result", OLD, "old")
+    given = [f"{new}", f"--baseline={old}", f"--to={tmp_path / 'out'}", "--margin=0.03"]
+    assert main(["decide", *given]) == 6
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("no --gates: the deciding score may drop by 0.03")
+    assert second == "table:all: 120 pairs can show a drop from 0.031 on"
