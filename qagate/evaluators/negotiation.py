@@ -133,14 +133,33 @@ BY_THIS_SCHEMA = " The object meets this JSON Schema:\n{schema}"
 """Added where the server does not know the schema."""
 
 
+_SETTINGS_OF_FORMS = (
+    AS_MOST,
+    replace(AS_MOST, takes_calls=False),
+    replace(AS_MOST, takes_schema=False),
+)
+"""One way of writing to a model for each form but the last one, which all can take."""
+
+
 def earlier_forms(request: Request, negotiated: Negotiated) -> tuple[Negotiated, ...]:
     """Return how a model was written to before it got its form, the first form first."""
-    if request.tool is None or negotiated.takes_calls:
+    if request.tool is None:
         return ()
-    by_schema = replace(AS_MOST, takes_calls=False)
-    if negotiated.takes_schema:
-        return (AS_MOST,)
-    return AS_MOST, by_schema
+    present = _form_of(request, negotiated)
+    earlier: dict[Form, Negotiated] = {}
+    for settings in _SETTINGS_OF_FORMS:
+        gives_up_more = (negotiated.takes_calls and not settings.takes_calls) or (
+            negotiated.takes_schema and not settings.takes_schema
+        )
+        form = _form_of(request, settings)
+        if form != present and not gives_up_more:
+            earlier.setdefault(form, settings)
+    return tuple(earlier.values())
+
+
+def stands(form: Negotiated, request: Request, reply: Reply) -> bool:
+    """Return whether a reply keeps to the form that it was asked for in."""
+    return after_reply(form, request, reply).forms == form.forms
 
 
 def formed(request: Request, negotiated: Negotiated) -> Request:

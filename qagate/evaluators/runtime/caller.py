@@ -10,7 +10,7 @@ settles. A reply is in the ledger before anybody uses it, so nothing is paid for
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -49,9 +49,9 @@ from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
 from qagate.evaluators.negotiation import (
     Negotiated,
-    after_reply,
     earlier_forms,
     formed,
+    stands,
 )
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
@@ -547,6 +547,16 @@ class KeptCall:
     kept: Kept
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptInForm:
+    """A kept reply, with the call in whose form it came."""
+
+    call: KeptCall
+    reply: KeptReply
+    stands: bool
+    """Whether it keeps to that form; otherwise the call was made again in the next one."""
+
+
 class CallRoute:
     """A way to replies other than direct calls: a provider's batches. This one is none."""
 
@@ -669,14 +679,11 @@ class Caller:
         """
         is_answer = not meter.is_answered
         kept = answers if is_answer else judging
-        for form in earlier_forms(request, self.negotiations.of(model)):
-            call = self._call(model, request, kept, is_answer=is_answer, form=form)
-            found = await self._find(call)
-            if found is None:
-                continue
-            self._count(meter, call, found, sent=0)
-            if after_reply(form, call.request, found.reply).forms == form.forms:
-                return found.reply
+        earlier = self._kept_in_earlier_forms(model, request, kept, is_answer=is_answer)
+        async for reply_then in earlier:
+            self._count(meter, reply_then.call, reply_then.reply, sent=0)
+            if reply_then.stands:
+                return reply_then.reply.reply
         refused: list[Negotiated] = []
         """How the model was written to when its server refused this very call."""
         while True:
@@ -719,10 +726,32 @@ class Caller:
 
     async def find_kept(
         self, meter: Meter, model: Model, request: Request
-    ) -> KeptReply | None:
-        """Return the newest reply that is kept of a request, whoever asked for it, or None."""
-        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
-        return await self._find(call)
+    ) -> KeptInForm | None:
+        """Return the newest reply that is kept of a request, whoever asked for it, or None.
+
+        One in an earlier form of the request goes before one in the present form, as in a run.
+        """
+        is_answer = not meter.is_answered
+        earlier = self._kept_in_earlier_forms(model, request, ANY, is_answer=is_answer)
+        async for reply_then in earlier:
+            if reply_then.stands:
+                return reply_then
+        call = self._call(model, request, ANY, is_answer=is_answer)
+        reply = await self._find(call)
+        if reply is None:
+            return None
+        return KeptInForm(call=call, reply=reply, stands=True)
+
+    async def _kept_in_earlier_forms(
+        self, model: Model, request: Request, kept: Kept, *, is_answer: bool
+    ) -> AsyncIterator[KeptInForm]:
+        """Yield the replies in the forms that a model had before, the first form first."""
+        for form in earlier_forms(request, self.negotiations.of(model)):
+            call = self._call(model, request, kept, is_answer=is_answer, form=form)
+            reply = await self._find(call)
+            if reply is not None:
+                stays = stands(form, call.request, reply.reply)
+                yield KeptInForm(call=call, reply=reply, stands=stays)
 
     async def _find(self, call: KeptCall) -> KeptReply | None:
         """Return the newest reply that counts, or None; in a replay one of the run itself first.
@@ -735,13 +764,10 @@ class Caller:
                 return kept
         return await self.ledger.find(call.key, call.kept)
 
-    def use_kept(
-        self, meter: Meter, model: Model, request: Request, kept: KeptReply
-    ) -> Reply:
+    def use_kept(self, meter: Meter, kept: KeptInForm) -> Reply:
         """Return a reply that ``find_kept`` has found, and count it for the item that asked."""
-        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
-        self._count(meter, call, kept, sent=0)
-        return kept.reply
+        self._count(meter, kept.call, kept.reply, sent=0)
+        return kept.reply.reply
 
     def _call(
         self,

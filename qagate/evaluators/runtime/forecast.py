@@ -22,7 +22,13 @@ from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
-from qagate.evaluators.negotiation import Negotiated, formed
+from qagate.evaluators.negotiation import (
+    AS_MOST,
+    Negotiated,
+    earlier_forms,
+    formed,
+    stands,
+)
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
@@ -87,17 +93,20 @@ class KeptReplies:
         self, model: core.Model, request: core.Request, language: str
     ) -> core.Reply | None:
         """Return the kept reply of a judge, unless it is void."""
-        identity = judge_identity(model.identity)
-        known = self.negotiated(model)
-        if known is not None:
-            request = formed(request, known)
-        kept = self.find(request_key(identity, request))
         part = JudgedPart(
             judge=model.identity, language=language, rubric=request.version
         )
-        if kept is None or kept.at < self.counts_since(part):
-            return None
-        return kept.reply
+        since = self.counts_since(part)
+        identity = judge_identity(model.identity)
+        known = self.negotiated(model) or AS_MOST
+        for form in (*earlier_forms(request, known), known):
+            asked = formed(request, form)
+            kept = self.find(request_key(identity, asked))
+            if kept is None or kept.at < since:
+                continue
+            if form == known or stands(form, asked, kept.reply):
+                return kept.reply
+        return None
 
 
 def _nothing(key: str) -> KeptReply | None:
