@@ -20,8 +20,8 @@ from qagate.evaluators.negotiation import (
     after_refusal,
     after_reply,
     described,
-    earlier_forms,
     formed,
+    other_forms,
     read_document,
 )
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
@@ -432,6 +432,7 @@ def test_a_request_for_json_keeps_its_own_words() -> None:
         takes_system=st.booleans(),
         takes_calls=st.booleans(),
         takes_schema=st.booleans(),
+        takes_limit=st.booleans(),
         proven=st.sampled_from([(), ("call",), ("schema",), ("call", "schema")]),
     )
 )
@@ -519,7 +520,7 @@ def test_the_forms_before_the_present_one(
     request = replace(WANTED, as_json=as_json)
     now = Negotiated(takes_calls=takes_calls, takes_schema=takes_schema)
     forms = []
-    for settings in earlier_forms(request, now):
+    for settings in other_forms(request, now):
         asked_then = formed(request, settings)
         forms.append("schema" if asked_then.as_json else "call")
         assert asked_then.tool is not None

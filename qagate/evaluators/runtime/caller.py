@@ -10,7 +10,7 @@ settles. A reply is in the ledger before anybody uses it, so nothing is paid for
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -49,8 +49,8 @@ from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
 from qagate.evaluators.negotiation import (
     Negotiated,
-    earlier_forms,
     formed,
+    other_forms,
     stands,
 )
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
@@ -554,7 +554,7 @@ class KeptInForm:
     call: KeptCall
     reply: KeptReply
     stands: bool
-    """Whether it keeps to that form; otherwise the call was made again in the next one."""
+    """Whether it may be used; otherwise the call was made again in another form."""
 
 
 class CallRoute:
@@ -672,18 +672,25 @@ class Caller:
         """Return the reply to a request, and count it for the item that asked.
 
         A reply that was paid for before its model got another form counts: some models call a
-        function for one item and not for the next. One that ignored the form is counted as
-        when it came, and asked for anew in the next form.
+        function for one item and not for the next. One that cannot be used is counted as when
+        it came, and asked for anew.
 
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
         is_answer = not meter.is_answered
         kept = answers if is_answer else judging
-        earlier = self._kept_in_earlier_forms(model, request, kept, is_answer=is_answer)
-        async for reply_then in earlier:
-            self._count(meter, reply_then.call, reply_then.reply, sent=0)
-            if reply_then.stands:
-                return reply_then.reply.reply
+        others = await self._kept_in_other_forms(
+            model, request, kept, is_answer=is_answer
+        )
+        for other in others:
+            if not other.stands:
+                self._count(meter, other.call, other.reply, sent=0)
+        if others:
+            call = self._call(model, request, kept, is_answer=is_answer)
+            found = await self._newest(others, call)
+            if found is not None and found.call is not call:
+                self._count(meter, found.call, found.reply, sent=0)
+                return found.reply.reply
         refused: list[Negotiated] = []
         """How the model was written to when its server refused this very call."""
         while True:
@@ -727,31 +734,43 @@ class Caller:
     async def find_kept(
         self, meter: Meter, model: Model, request: Request
     ) -> KeptInForm | None:
-        """Return the newest reply that is kept of a request, whoever asked for it, or None.
-
-        One in an earlier form of the request goes before one in the present form, as in a run.
-        """
+        """Return the newest reply that is kept of a request, whoever asked for it, or None."""
         is_answer = not meter.is_answered
-        earlier = self._kept_in_earlier_forms(model, request, ANY, is_answer=is_answer)
-        async for reply_then in earlier:
-            if reply_then.stands:
-                return reply_then
+        others = await self._kept_in_other_forms(
+            model, request, ANY, is_answer=is_answer
+        )
         call = self._call(model, request, ANY, is_answer=is_answer)
-        reply = await self._find(call)
-        if reply is None:
-            return None
-        return KeptInForm(call=call, reply=reply, stands=True)
+        return await self._newest(others, call)
 
-    async def _kept_in_earlier_forms(
+    async def _kept_in_other_forms(
         self, model: Model, request: Request, kept: Kept, *, is_answer: bool
-    ) -> AsyncIterator[KeptInForm]:
-        """Yield the replies in the forms that a model had before, the first form first."""
-        for form in earlier_forms(request, self.negotiations.of(model)):
+    ) -> list[KeptInForm]:
+        """Return what is kept of a request in other forms than the present one."""
+        found = []
+        for form in other_forms(request, self.negotiations.of(model)):
             call = self._call(model, request, kept, is_answer=is_answer, form=form)
             reply = await self._find(call)
             if reply is not None:
-                stays = stands(form, call.request, reply.reply)
-                yield KeptInForm(call=call, reply=reply, stands=stays)
+                is_usable = stands(form, call.request, reply.reply)
+                found.append(KeptInForm(call=call, reply=reply, stands=is_usable))
+        return found
+
+    async def _newest(
+        self, others: Sequence[KeptInForm], call: KeptCall
+    ) -> KeptInForm | None:
+        """Return the newest usable reply, of a call in its present form and in the others."""
+        usable = [other for other in others if other.stands]
+        reply = await self._find(call)
+        if reply is not None:
+            negotiated = self.negotiations.of(call.model)
+            if stands(negotiated, call.request, reply.reply):
+                usable.append(KeptInForm(call=call, reply=reply, stands=True))
+        return max(usable, key=self._age_of, default=None)
+
+    def _age_of(self, found: KeptInForm) -> tuple[bool, float]:
+        """Return what sorts kept replies: in a replay those of the run itself are last."""
+        is_own = self.is_replay and found.reply.run == self.run.id
+        return is_own, found.reply.at
 
     async def _find(self, call: KeptCall) -> KeptReply | None:
         """Return the newest reply that counts, or None; in a replay one of the run itself first.

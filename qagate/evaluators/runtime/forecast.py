@@ -25,8 +25,8 @@ from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.negotiation import (
     AS_MOST,
     Negotiated,
-    earlier_forms,
     formed,
+    other_forms,
     stands,
 )
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
@@ -82,7 +82,7 @@ class KeptReplies:
 
         Of a version that one call may confirm it is assumed that it does.
         """
-        kept = self.find(request_key(model.identity, request))
+        kept = self._newest(model, request, model.identity)
         if kept is None:
             return None
         name = str(model.identity.get("name", ""))
@@ -96,17 +96,26 @@ class KeptReplies:
         part = JudgedPart(
             judge=model.identity, language=language, rubric=request.version
         )
-        since = self.counts_since(part)
-        identity = judge_identity(model.identity)
+        kept = self._newest(model, request, judge_identity(model.identity))
+        if kept is None or kept.at < self.counts_since(part):
+            return None
+        return kept.reply
+
+    def _newest(
+        self,
+        model: core.Model,
+        request: core.Request,
+        identity: Mapping[str, object],
+    ) -> KeptReply | None:
+        """Return the newest reply that is kept of a request in any form, as the run does."""
         known = self.negotiated(model) or AS_MOST
-        for form in (*earlier_forms(request, known), known):
+        usable = []
+        for form in (known, *other_forms(request, known)):
             asked = formed(request, form)
             kept = self.find(request_key(identity, asked))
-            if kept is None or kept.at < since:
-                continue
-            if form == known or stands(form, asked, kept.reply):
-                return kept.reply
-        return None
+            if kept is not None and stands(form, asked, kept.reply):
+                usable.append(kept)
+        return max(usable, key=lambda kept: kept.at, default=None)
 
 
 def _nothing(key: str) -> KeptReply | None:
