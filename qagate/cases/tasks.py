@@ -368,9 +368,7 @@ def _answerer(
                 "or give --prompt"
             )
         is_short = not slice_.rates and not slice_.kind.by_checks
-        return PromptedAnswer(
-            model=model, prompt=slice_.prompt, limits_length=is_short
-        )
+        return PromptedAnswer(model=model, prompt=slice_.prompt, limits_length=is_short)
     if all(case.recorded is None for case in cases):
         raise UsageError(
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "

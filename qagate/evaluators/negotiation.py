@@ -78,7 +78,9 @@ class Negotiated:
         elif not self.takes_schema:
             differences.append("with a function call in place of JSON by a schema")
         if not self.takes_limit:
-            differences.append("without a limit of our own on the length of its replies")
+            differences.append(
+                "without a limit of our own on the length of its replies"
+            )
         return tuple(differences)
 
     @property

@@ -72,6 +72,7 @@ from qagate.reports.run.report import (
     SliceSummary,
 )
 from qagate.reports.verdict.pairing import beside_baseline, paired_slices
+from qagate.reports.verdict.self_judging import self_judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,7 +433,11 @@ def _decided(
     )
     of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
     session = replace(session, cautions=(*of_baselines, *session.cautions))
-    doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
+    doubts = [
+        *_gone(run, facts, earlier),
+        *_versions(run, facts),
+        *_self_judged(run, facts),
+    ]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
@@ -474,6 +479,16 @@ def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
         verdicts.update(one.judges)
     yield from _versions_of("answers", facts.model, answers)
     yield from _versions_of("verdicts", facts.judge, verdicts)
+
+
+def _self_judged(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield which judges the model under test turned out to be."""
+    judged = []
+    for name, records in run.records.items():
+        kind = run.slices[name].kind
+        if kind.answered and kind.by_rubric:
+            judged += [record for record in records if record.is_graded]
+    yield from self_judged(judged, facts.model, facts.judge, facts.provenance)
 
 
 def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
