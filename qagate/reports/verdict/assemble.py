@@ -367,12 +367,15 @@ def _decided_as(
 
 
 def _causes(records: Iterable[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what was said of it."""
+    """Yield why items went ungraded, for each way how many and what was said of it.
+
+    The commonest comes first.
+    """
     errors: dict[str, list[str]] = defaultdict(list)
     for record in records:
         if record.error and record.outcome != "stopped":
             errors[record.error.partition(": ")[0]].append(record.error)
-    for messages in errors.values():
+    for messages in sorted(errors.values(), key=len, reverse=True):
         telling = max(messages, key=_numbers_in)
         yield f"{plural(len(messages), 'item')} ungraded: {telling}"
 
@@ -683,6 +686,7 @@ def _session(
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
+        causes=tuple(_causes(chain.from_iterable(run.records.values()))),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         undecided=tuple(name for name in run.summaries if name not in decided),
