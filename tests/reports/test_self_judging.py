@@ -2,7 +2,7 @@
 
 import pytest
 
-from qagate.reports.verdict.self_judging import ALLOWED, self_judged
+from qagate.reports.verdict.self_judging import self_judged
 from tests.support.made_records import make_record
 
 MODEL = "openai:prod@https://gateway.example/v1"
@@ -48,7 +48,7 @@ def test_other_names_are_no_self_judging(model: str, judge: str) -> None:
 
 
 def test_who_allows_it_is_told_nothing() -> None:
-    assert lines(RELEASE, RELEASE, **{ALLOWED: True}) == []
+    assert lines(RELEASE, RELEASE, allow_self_judge=True) == []
 
 
 def test_two_specs_that_ask_for_one_name_mean_two_servers() -> None:
