@@ -50,7 +50,8 @@ def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
 
 OWN_LIMIT = 4_096
 """Tokens of an answer to a short question, where the user sets no limit. It is far more than an
-answer takes, and ends one that has no end before the call's deadline does."""
+answer takes. An answer without an end comes to one within the call's deadline, of 120 s, where
+the server writes 35 tokens a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -765,10 +765,10 @@ class Caller:
             negotiated = self.negotiations.of(call.model)
             if stands(negotiated, call.request, reply.reply):
                 usable.append(KeptInForm(call=call, reply=reply, stands=True))
-        return max(usable, key=self._age_of, default=None)
+        return max(usable, key=self._order_of, default=None)
 
-    def _age_of(self, found: KeptInForm) -> tuple[bool, float]:
-        """Return what sorts kept replies: in a replay those of the run itself are last."""
+    def _order_of(self, found: KeptInForm) -> tuple[bool, float]:
+        """Return the order of kept replies: by age, but in a replay the run's own come last."""
         is_own = self.is_replay and found.reply.run == self.run.id
         return is_own, found.reply.at
 
