@@ -33,7 +33,7 @@ import pytest
 from qagate.evaluators.output import say
 from tests.benchmarks.soak import SHARES, Soak, jumping_clock
 from tests.support import postgres
-from tests.support.killing import Chain, Trace, Victim, alive, grade, strike
+from tests.support.killing import Chain, Trace, alive, grade, strike
 from tests.support.loopback import Answer, Loopback, Seen
 from tests.support.places import NOBODY
 from tests.support.projects import new_project
