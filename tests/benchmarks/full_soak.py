@@ -626,22 +626,26 @@ def two_users(grounds: Grounds) -> Iterator[Figures]:
         killed_at = time.monotonic()
         first.wait(RUN_SECONDS)
         (shared / "ledger.sqlite3-shm").unlink(missing_ok=True)
+        for path in shared.iterdir():
+            path.chmod(0o666)  # as users do who share a ledger
         second = site.start(
             "--report-dir=other", user=OTHER_USER, prepare=open_to_all, variables=key
         )
         second_code = second.wait(RUN_SECONDS)
+        line = site.last_line
         replied = len(site.replies)
-        code = site.start(user=NOBODY, prepare=open_to_all, variables=key).wait(
-            RUN_SECONDS
-        )
+        last = site.start(user=NOBODY, prepare=open_to_all, variables=key)
+        last_code = last.wait(RUN_SECONDS)
         asked_again = len(site.replies) - replied
         problems = []
+        if second_code != 0:
+            problems.append(f"exit {second_code} of the second user: {line}")
         if asked_again:
             problems.append(f"the first user asked {asked_again} calls again")
         yield site.figures(
             "two users",
             killed_at=killed_at,
-            note=f"exit {second_code}, then {code}",
+            note=f"exit {second_code}, then {last_code}",
             problems=tuple(problems),
         )
 
