@@ -237,7 +237,11 @@ class Site:
         **others: object,
     ) -> Figures:
         """Return what came of a trial, after its last run."""
-        outcomes = self._chain().outcomes()
+        try:
+            outcomes = self._chain().outcomes()
+        except FileNotFoundError:
+            problem = f"no report: {self.last_line}"
+            return Figures(name=name, lost=self.items, problems=(problem,))
         wrong = 0
         graded = 0
         for key, (outcome, given, _) in outcomes.items():
