@@ -11,6 +11,7 @@ from qagate.reports.run.decisions import (
     Known,
     answers_of,
     earlier_tries,
+    is_part_of,
     spread,
     uncounted_tries,
     why_no_baseline,
@@ -96,9 +97,26 @@ def test_a_set_of_asked_answers_is_named_by_its_runs() -> None:
 
 def test_recorded_answers_are_named_by_their_text() -> None:
     """Another answer makes another set."""
-    first = answers_of([record(1, answer="a")], {})["simpleqa:en"].asked
-    second = answers_of([record(1, answer="b")], {})["simpleqa:en"].asked
-    assert first != second
+    first = answers_of([record(1, answer="a")], {})["simpleqa:en"]
+    second = answers_of([record(1, answer="b")], {})["simpleqa:en"]
+    assert not is_part_of(first, second)
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_part_of_recorded_answers_is_the_same_set(count: int) -> None:
+    """A first look at twenty rows of a file is no try of a release."""
+    records = [record(number, id=f"i{number}", answer="a") for number in range(count)]
+    whole = answers_of(records, {})["simpleqa:en"]
+    part = answers_of(records[:7], {})["simpleqa:en"]
+    assert is_part_of(part, whole)
+    other = answers_of([replace(made, answer="b") for made in records], {})
+    assert not is_part_of(other["simpleqa:en"], whole)
+
+
+def test_each_file_of_recorded_answers_is_a_model() -> None:
+    """Two releases come in two files."""
+    provenance = {"slices": {"facts:en": {"recorded_file": "release-3.csv"}}}
+    assert sent_spec("recorded", provenance) == "recorded (release-3.csv)"
 
 
 def beside(*records: Record) -> Baseline:

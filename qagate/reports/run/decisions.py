@@ -5,7 +5,7 @@ beside this baseline and those before it, of which one may pass by chance? And m
 baseline: was its decision 0 beside the baseline before it, or, without one, the first that there
 was?
 
-A set of answers of a slice is named by the runs that asked them; recorded answers by their text.
+A set of answers of a slice is named by the runs that asked them; recorded answers by their texts.
 The same answers read again, whole or in part, are the same set. Beside a baseline only answers
 that can be compared name it: whoever corrects an item draws its answer anew, but no gate gains by
 it, as an edited item counts at its worst.
@@ -27,6 +27,9 @@ from qagate.reports.run.report import Decided, Report, SliceAnswers
 PASSED = 0
 FAILED = 1
 INCONCLUSIVE = 6
+RECORDED_KEPT = 256
+"""Hashes of recorded answers that name their set; more of them would tell no more sets apart."""
+HASH_LENGTH = 12
 ENDS: Mapping[int, str] = {
     PASSED: "PASS",
     FAILED: "FAIL",
@@ -47,7 +50,12 @@ def answers_of(
         compared = records_of_slice
         if baseline is not None and name in baseline.slices:
             compared = _comparable(records_of_slice, baseline.slices[name])
-        answers[name] = SliceAnswers(prompt=str(prompt), asked=_asked_by(compared))
+        asked = Counter(record.asked_by for record in compared if record.asked_by)
+        answers[name] = SliceAnswers(
+            prompt=str(prompt),
+            asked=dict(sorted(asked.items())),
+            recorded=() if asked else _hashes_of(compared),
+        )
     return answers
 
 
@@ -64,15 +72,14 @@ def _comparable(
     return tuple(comparable)
 
 
-def _asked_by(records: Sequence[Record]) -> dict[str, int]:
-    """Return how many answers each run asked; recorded ones are under a hash of their text."""
-    runs = Counter(record.asked_by for record in records if record.asked_by)
-    if runs:
-        return dict(sorted(runs.items()))
-    texts = []
+def _hashes_of(records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the smallest hashes of recorded answers, RECORDED_KEPT at most."""
+    hashes = set()
     for record in records:
-        texts.append([record.id, record.repeat, record.answer])
-    return {digest(sorted(texts, key=str)): len(texts)}
+        if record.answer is not None:
+            text = digest([record.id, record.repeat, record.answer])
+            hashes.add(text[:HASH_LENGTH])
+    return tuple(sorted(hashes)[:RECORDED_KEPT])
 
 
 def earlier_tries(
@@ -104,7 +111,7 @@ def earlier_tries(
             if name in at_any_look and is_extended(earlier, own):
                 is_same_set = True
             if not is_same_set:
-                ends[tuple(earlier.asked)] = ENDS[decided.code]
+                ends[(*earlier.asked, *earlier.recorded)] = ENDS[decided.code]
         tries[name] = tuple(ends.values())
     return tries
 
@@ -127,12 +134,22 @@ def uncounted_tries(baseline: Baseline, in_ledger: Iterable[Decided]) -> str:
 
 
 def is_part_of(answers: SliceAnswers, other: SliceAnswers) -> bool:
-    """Return whether a set of answers is the same as another one, or a part of it."""
-    return answers.asked.keys() <= other.asked.keys()
+    """Return whether a set of answers is the same as another one, or a part of it.
+
+    Of recorded answers the hashes are compared as far as the other set keeps them.
+    """
+    hashes = answers.recorded
+    if len(other.recorded) == RECORDED_KEPT:
+        hashes = tuple(text for text in hashes if text <= other.recorded[-1])
+    return answers.asked.keys() <= other.asked.keys() and set(hashes) <= set(
+        other.recorded
+    )
 
 
 def is_extended(answers: SliceAnswers, other: SliceAnswers) -> bool:
     """Return whether another set keeps all of these answers, so that none was drawn anew."""
+    if not answers.asked:
+        return False
     return all(other.asked.get(run, 0) >= count for run, count in answers.asked.items())
 
 

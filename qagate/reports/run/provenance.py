@@ -77,8 +77,17 @@ def _version(package: str) -> str:
 
 
 def sent_spec(model: str, provenance: Mapping[str, object]) -> str:
-    """Return the SPEC of the model that was asked; recorded answers keep their name."""
-    return asked_spec(model, inner(provenance, "sent", model))
+    """Return the SPEC of the model that was asked; recorded answers are named by their file.
+
+    So each release whose answers come by ``--recorded FILE`` is a model of its own.
+    """
+    if model != RECORDED:
+        return asked_spec(model, inner(provenance, "sent", model))
+    files = set()
+    for name in inner(provenance, "slices"):
+        files.add(str(inner(provenance, "slices", name).get("recorded_file", "")))
+    names = " ".join(sorted(files - {""}))
+    return f"{RECORDED} ({names})" if names else RECORDED
 
 
 def named_model(model: str, provenance: Mapping[str, object]) -> str:

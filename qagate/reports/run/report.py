@@ -38,8 +38,9 @@ WARNING = "WARNING: "
 """The beginning of a note that touches the verdict."""
 ASK_ANEW = "--fresh NAME"
 """The option that a sentence names where earlier replies mislead."""
+LABEL = "qagate label RUN"
 REVIEW = "qagate review RUN"
-"""How a sentence begins the command for people; RUN stands for the run's own folder."""
+"""How a sentence begins a command for people; RUN stands for the run's own folder."""
 
 
 class Obstacle(StrEnum):
@@ -195,11 +196,10 @@ class SliceAnswers:
 
     prompt: str
     """The version of the answer prompt."""
-    asked: Mapping[str, int]
-    """How many of those that can be compared each run asked, by its id.
-
-    Recorded answers are all under a hash of their text.
-    """
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """How many of those that can be compared each run asked, by its id."""
+    recorded: tuple[str, ...] = ()
+    """Hashes of recorded ones, each of item and text: the smallest, as many as are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

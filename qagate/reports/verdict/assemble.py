@@ -285,6 +285,9 @@ def account(
     )
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
+    owed_to_people = list(_owed_to_people(inputs, facts, earlier, decision))
+    line = "; ".join([decision.line, *owed_to_people])
+    decision = replace(decision, line=line)
     found = judging(
         run.datasets, run.records, facts.judge, run.judges, run.calibrations
     )
@@ -304,7 +307,8 @@ def account(
         complete=facts.complete,
         notes=(
             *(f"{WARNING}{one}" for one in _causes(records)),
-            *_people_notes(inputs, facts, (baseline, anchor), decision),
+            *_people_notes(inputs.records),
+            *(f"{WARNING}{debt}" for debt in owed_to_people),
             *_gate_notes(run, since, session, decision),
             *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.judges),
@@ -607,18 +611,25 @@ def _rules_of_rooms(run: CountedRun) -> list[GateRule]:
     ]
 
 
-def _people_notes(
+def _people_notes(records: Iterable[Record]) -> Iterator[str]:
+    """Yield how many verdicts people gave, and who they are."""
+    judged = [record for record in records if record.adjudicated_by]
+    if judged:
+        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
+        yield f"{plural(len(judged), 'verdict')} by people ({people})"
+
+
+def _owed_to_people(
     inputs: ReportInputs,
     facts: Facts,
     compared: Sequence[Baseline | None],
     decision: Decision,
 ) -> Iterator[str]:
-    """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
-    judged = [record for record in inputs.records if record.adjudicated_by]
-    given = Counter(f"{record.dataset}:{record.language}" for record in judged)
-    if judged:
-        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
-        yield f"{plural(len(judged), 'verdict')} by people ({people})"
+    """Yield the gates, but audited ones, that do not pass without people's verdicts."""
+    given = Counter[str]()
+    for record in inputs.records:
+        if record.adjudicated_by:
+            given[f"{record.dataset}:{record.language}"] += 1
     passed = [
         gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None
     ]
@@ -645,7 +656,7 @@ def _people_notes(
         own = sum(given[name] for name in names)
         if own and (gate.slice, gate.name, gate.bar) not in still:
             owed = f"passes only with {plural(own, 'verdict')} by people"
-            yield f"{WARNING}{gate.slice} {gate.name} {gate.bar}: {owed}"
+            yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
 
 
 def _session(

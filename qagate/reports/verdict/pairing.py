@@ -20,6 +20,7 @@ from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import changed_judge, changed_requests
+from qagate.reports.run.measured import is_foreign, obstacle_of
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Obstacle, SliceSummary
 
@@ -83,6 +84,7 @@ def paired_slices(
                 judge=judge,
                 origin=origin,
                 model=model,
+                accepted=accepted,
                 unsettled=unsettled.get(name, ()),
             )
         elif lacking:
@@ -104,6 +106,7 @@ def _paired_slice(
     judge: str,
     origin: Mapping[str, object],
     model: str,
+    accepted: Accepted,
     unsettled: Collection[str],
 ) -> PairedSlice:
     name = slice_.name
@@ -122,10 +125,14 @@ def _paired_slice(
     lacking_grades = ""
     if baseline.reading is None:
         # Each run's own grades are compared, so they have to be alike.
+        measured = obstacle_of(
+            name, origin, baseline.report.provenance, accepted=accepted
+        )
         new = run.records[name]
         old = baseline.slices[name]
         changed = changed_judge(slice_, new, old, baseline, judge)
         changed = changed or changed_requests(slice_, baseline, judge, origin)
+        changed = changed or measured
     else:
         lacking_grades = baseline.reading.lacking.get(name, "")
     blocked = run.distrust(name) or changed or lacking_grades or narrow
@@ -200,7 +207,8 @@ def _pairings(
     answered = slice_.kind.answered
     reading = baseline.reading
     if reading is None or not answered:
-        pairing = pair_records(new, old, answered=answered)
+        whole = not answered or is_foreign(baseline.report.provenance)
+        pairing = pair_records(new, old, by_digest=whole)
         pairing_then = None
     else:
         read = by_slice(reading.old).get(slice_.name, ())
