@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -237,14 +237,23 @@ class Site:
         *,
         killed_at: float | None = None,
         free_from: float | None = None,
-        **others: object,
+        start: float = 0.0,
+        struck: bool = True,
+        note: str = "",
+        problems: Sequence[str] = (),
     ) -> Figures:
-        """Return what came of a trial, after its last run."""
+        """Return what came of a trial, after its last run.
+
+        ``killed_at`` is when something was killed, and ``free_from`` when the hardship was
+        over, in monotonic seconds. ``problems`` are those that the trial itself has seen.
+        """
         try:
             outcomes = self._chain().outcomes()
         except FileNotFoundError:
-            problem = f"no report: {self.last_line}"
-            return Figures(name=name, lost=self.items, problems=(problem,))
+            no_report = f"no report: {self.last_line}"
+            return Figures(
+                name=name, lost=self.items, note=note, problems=(*problems, no_report)
+            )
         wrong = 0
         graded = 0
         for key, (outcome, given, _) in outcomes.items():
@@ -262,9 +271,11 @@ class Site:
             twice=sum(count - 1 for count in prompts.values()),
             late=self._late(killed_at),
             recovery=None if free_from is None else self.recovery(free_from),
+            start=start,
+            struck=struck,
+            note=note,
         )
-        figures = replace(figures, **others)  # type: ignore[arg-type]
-        return replace(figures, problems=(*figures.problems, *_problems(figures)))
+        return replace(figures, problems=(*problems, *_problems(figures)))
 
     def _late(self, killed_at: float | None) -> int:
         """Return how many replies that had left well before a kill were asked for again."""
@@ -309,10 +320,10 @@ class Grounds:
         """Make a project with its server for a block."""
         folder = self.folder / name.replace(" ", "-")
         new_project(folder).asked(self.items)
-        mind = provider or Provider()
-        server = Loopback((), mind.answer)
+        provider = provider or Provider()
+        server = Loopback((), provider.answer)
         server.start()
-        site = Site(folder=folder, items=self.items, provider=mind, server=server)
+        site = Site(folder=folder, items=self.items, provider=provider, server=server)
         try:
             yield site
         finally:
@@ -562,7 +573,7 @@ def full_disk(grounds: Grounds) -> Iterator[Figures]:
             "full disk",
             free_from=free_from,
             note=f"exit {code}, still full {still_full}, then {then}",
-            problems=tuple(problems),
+            problems=problems,
         )
 
 
@@ -607,7 +618,7 @@ def read_only(grounds: Grounds) -> Iterator[Figures]:
                 problems.append(f"exit {code} in place of {USAGE}: {line}")
             if asked:
                 problems.append(f"{asked} calls for a ledger that cannot be written")
-            yield site.figures(name, note=f"exit {code}", problems=tuple(problems))
+            yield site.figures(name, note=f"exit {code}", problems=problems)
 
 
 def _bound_by_rights() -> tuple[str, ...]:
@@ -657,7 +668,7 @@ def two_users(grounds: Grounds) -> Iterator[Figures]:
             "two users",
             killed_at=killed_at,
             note=f"exit {second_code}, then {last_code}",
-            problems=tuple(problems),
+            problems=problems,
         )
 
 
@@ -714,7 +725,7 @@ def _refused(
             problems.append(f"exit {code} in place of {wanted_code}: {line}")
         if asked:
             problems.append(f"{asked} calls before it was said")
-        yield site.figures(name, note=f"exit {code}", problems=tuple(problems))
+        yield site.figures(name, note=f"exit {code}", problems=problems)
 
 
 # Clocks
@@ -762,6 +773,13 @@ def run_all(part: float, items: int, only: str) -> int:
                     say(sys.stdout, str(trial_figures))
             except Skipped as reason:
                 say(sys.stdout, f"{trial}: skipped, {reason}")
+            except subprocess.TimeoutExpired:
+                figures.append(
+                    Figures(
+                        name=trial, problems=(f"a run of more than {RUN_SECONDS:g} s",)
+                    )
+                )
+                say(sys.stdout, str(figures[-1]))
     for line in _sums(figures):
         say(sys.stdout, line)
     return 1 if any(trial.problems for trial in figures) else 0
