@@ -182,7 +182,7 @@ def test_canaries_are_really_asked(tmp_path: Path) -> None:
 def test_canaries_are_paid_by_the_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")
-    usage = world.run("second").status.canary_usage
+    usage = world.run("second").status.judges_usage
     assert (usage.requests, usage.spent) == (ALL_CANARIES, ALL_CANARIES * 0.5)
 
 

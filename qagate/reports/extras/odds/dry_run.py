@@ -15,6 +15,7 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome
+from qagate.evaluators.judges.rule_checks import checks_in_part
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
@@ -141,6 +142,10 @@ class RunPreview:
         if canaries.calls:
             yield from plan_lines("canaries", canaries.calls, canaries)
             judged += canaries
+        checks = self._rule_check_forecast(keys)
+        if checks.calls:
+            yield from plan_lines("checks of rules", checks.calls, checks)
+            judged += checks
         for line in self._judged_anew(anew):
             yield from wrapped(line)
         whole = sum(forecasts.values(), judged)
@@ -217,6 +222,17 @@ class RunPreview:
 
         async def calls(kept: KeptReplies) -> list[costs.Call]:
             return await costs.canary_calls(tasks, kept)
+
+        return self._forecast(self._kept(calls))
+
+    def _rule_check_forecast(self, keys: Sequence[str]) -> Forecast:
+        """Return what it takes to check rules before a model."""
+        tasks = [self._tasks[key] for key in keys]
+        shard = self._plan.shard
+        most = checks_in_part(1 if shard is None else shard.of)
+
+        async def calls(kept: KeptReplies) -> list[costs.Call]:
+            return await costs.rule_check_calls(tasks, kept, most)
 
         return self._forecast(self._kept(calls))
 
