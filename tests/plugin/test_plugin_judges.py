@@ -11,7 +11,6 @@ from qagate.cases.config import load_dataset
 from qagate.cases.extras.new.command import main as new
 from qagate.cases.loading import load_cases
 from qagate.command import main
-from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
 from tests.support.tables import kept

@@ -78,6 +78,9 @@ class Stopping(Protocol):
         decided, and would have paid for that.
         """
 
+    def note_rule_check(self, key: str, label: str) -> None:
+        """Note what the model says of an answer that rules before it settled."""
+
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note how an item ended; return the keys of the items that nobody needs now."""
 
@@ -140,7 +143,11 @@ class Engine:
         self._canaries = Canaries(tasks, caller, 2 * concurrency)
         self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
         self._rule_checks = RuleChecks(
-            tasks, caller, self._canaries.asking, checked_answers
+            tasks,
+            caller,
+            self._canaries.asking,
+            most=checked_answers,
+            stopping=stopping,
         )
         self._writer = writer
         self._concurrency = concurrency

@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from qagate.evaluators import core
 from qagate.evaluators.core import CallError, JudgeError, Outcome
@@ -31,6 +32,13 @@ class _Draw:
     checked: int = 0
 
 
+class HearsChecks(Protocol):
+    """Says when enough was asked, and hears what the model says of the rules."""
+
+    def note_rule_check(self, key: str, label: str) -> None:
+        """Note what the model says of an answer that rules before it settled."""
+
+
 class RuleChecks:
     """The checks of one run, in the loop of its engine.
 
@@ -50,7 +58,9 @@ class RuleChecks:
         tasks: Mapping[str, Task],
         caller: Caller,
         ask_judge: AskJudge,
+        *,
         most: int,
+        stopping: HearsChecks | None = None,
     ) -> None:
         self.labels: dict[str, str] = {}
         self.usage = core.Usage()
@@ -58,6 +68,7 @@ class RuleChecks:
         self._caller = caller
         self._ask_judge = ask_judge
         self._most = most
+        self._stopping = stopping
         self._ended: set[str] = set()
         self._settled: dict[str, str] = {}
         self._checking: list[asyncio.Task[None]] = []
@@ -65,9 +76,11 @@ class RuleChecks:
         for key, task in tasks.items():
             if rules_of(task.judge.spec) and not task.is_labelled:
                 keys[slice_name_of(task.case)].append(key)
-        self._draws = {
-            name: _Draw(in_drawn_order(of_slice)) for name, of_slice in keys.items()
-        }
+        self._draws: dict[str, _Draw] = {}
+        for name, of_slice in keys.items():
+            # A run that may stop early asks by a hash already, and needs its checks soon.
+            drawn = in_drawn_order(of_slice) if stopping is None else of_slice
+            self._draws[name] = _Draw(drawn)
 
     def note(self, outcome: Outcome) -> None:
         """Note how an item ended, and check what is known to be drawn by that."""
@@ -127,3 +140,5 @@ class RuleChecks:
             finally:
                 self.usage += meter.usage
         self.labels[key] = label
+        if self._stopping is not None:
+            self._stopping.note_rule_check(key, label)
