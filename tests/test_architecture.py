@@ -324,7 +324,8 @@ OPTIONAL = {
     "referencing": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "regex": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "sacrebleu": {"qagate/evaluators/extras/checks/answer_checks.py"},
-    "zipfile_zstd": {"qagate/reports/extras/decide/forms.py"},
+    "pyarrow": {"qagate/reports/extras/decide/containers.py"},
+    "zipfile_zstd": {"qagate/reports/extras/decide/containers.py"},
 }
 """The one file that imports what an extra brings."""
 

@@ -9,6 +9,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.typed_data import decode
 from qagate.reports.judge.votes import panels, vote_notes
 from qagate.reports.run.evidence import (
     Calibration,
@@ -17,7 +18,6 @@ from qagate.reports.run.evidence import (
     Judging,
     RulesCheck,
 )
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

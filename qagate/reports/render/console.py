@@ -12,6 +12,7 @@ from pathlib import Path
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
 from qagate.reports.gates.decide import (
+    LOSS_IN_A_POOL,
     NO_BASELINE,
     NO_CHANGE_GATE,
     NO_GATE,
@@ -286,6 +287,9 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
             if known
             else f"qagate promote v1 {home} --anyway REASON"
         )
+    elif line.startswith(LOSS_IN_A_POOL):
+        earlier = words.run_name(_near(Path(report.baseline or report.anchor)))
+        yield f"qagate compare {shlex.quote(earlier)} {home}"
     elif line.startswith(UNHEALTHY):
         yield again and f"{again}{_MENDED}"
     elif code == 6:

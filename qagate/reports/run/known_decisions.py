@@ -7,10 +7,10 @@ from pathlib import Path
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.reading import parse_json
+from qagate.evaluators.typed_data import encode
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import Known
-from qagate.reports.run.json_data import decode, dump, encode
+from qagate.reports.run.json_data import dump
 from qagate.reports.run.report import Decided
 from qagate.reports.run.report_folder import RUN_FILE, previous
 from qagate.reports.run.run_json import load_report
@@ -35,10 +35,8 @@ def decisions_in_folders(here: Path, report_dir: Path = OUT) -> tuple[Decided, .
 def decisions_in(ledger: Ledger) -> tuple[Decided, ...]:
     """Return the decisions that a ledger keeps, oldest first. Raises LedgerError."""
     known = Known()
-    for text in ledger.documents(DECISION).values():
-        with suppress(ValueError, RecursionError):  # of another version
-            decided: Decided = decode(Decided, parse_json(text))
-            known.add(decided)
+    for decided in ledger.documents_as(DECISION, Decided).values():
+        known.add(decided)
     return known.decisions
 
 
@@ -46,10 +44,15 @@ def known_here(
     here: Path, report_dir: Path, ledger: LedgerPlace
 ) -> tuple[Decided, ...]:
     """Return the decisions that folders and ledger know, oldest first."""
-    known = list(decisions_in_folders(here, report_dir))
+    in_folders = decisions_in_folders(here, report_dir)
+    return together(in_folders, decisions_at(ledger))
+
+
+def decisions_at(ledger: LedgerPlace) -> tuple[Decided, ...]:
+    """Return the decisions of the ledger at a place, oldest first; none if it cannot be read."""
     with suppress(QAError), Ledger(ledger, read_only=True) as opened:
-        known += decisions_in(opened)
-    return together(known)
+        return decisions_in(opened)
+    return ()
 
 
 def together(*parts: Iterable[Decided]) -> tuple[Decided, ...]:

@@ -15,6 +15,7 @@ import msgspec
 from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
 from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.typed_data import Count
 from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import (
     AuditTrail,
@@ -56,13 +57,13 @@ class Obstacle(StrEnum):
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Items by end state."""
 
-    planned: int = msgspec.field(name="plan")
+    planned: Count = msgspec.field(name="plan")
     """The sum of the other five."""
-    passed: int
-    failed: int
-    error: int
-    missing: int
-    stopped: int = 0
+    passed: Count
+    failed: Count
+    error: Count
+    missing: Count
+    stopped: Count = 0
 
     @property
     def ungraded(self) -> int:
@@ -194,8 +195,10 @@ class SliceAnswers:
 
     prompt: str
     """The version of the answer prompt."""
-    name: str
-    """The runs that asked the answers, separated by spaces; of recorded ones a hash."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """How many of those that can be compared each run asked, by its id."""
+    recorded: tuple[str, ...] = ()
+    """Hashes of recorded ones, each of item and text: the smallest, as many as are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +210,7 @@ class EarlierBaseline:
     sha256: str
     """The checksum of its records."""
     model: str
-    """The SPEC of its model."""
+    """The SPEC of its model, as ``sent_spec`` gives it."""
     retired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The ids of the items that it had retired, by the name of their slice."""
     anyway: str = ""
@@ -224,7 +227,7 @@ class Decided:
     """When the run began, in seconds since 1970."""
     code: Annotated[int, msgspec.Meta(ge=0, lt=256)]
     model: str
-    """The SPEC of the model that answered."""
+    """The SPEC of the model that answered, as ``sent_spec`` gives it."""
     baseline: str = ""
     """The checksum of the baseline's records; empty without one."""
     answers: Mapping[str, SliceAnswers] = field(default_factory=dict)
@@ -250,7 +253,7 @@ class SessionStatus:
     """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
     """By a person or the system, not by ``-x``."""
-    replies_kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    replies_kept: Count = 0
     """Replies that the session paid for, and that its ledger has."""
     cause: str = ""
     """Why no call could be made any more."""

@@ -117,7 +117,7 @@ class Stopped:
 
     def _outcome(self, key: str, letter: str) -> Outcome:
         grade = {"c": CORRECT, "i": INCORRECT}[letter]
-        votes = ()
+        votes: tuple[Vote, ...] = ()
         if self.judge == CASCADE:
             votes = (Vote(judge="lexical", grade=grade),)
         return Outcome(
