@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -327,7 +328,7 @@ class RunPreview:
                 clusters,
                 baseline=self._is_paired,
                 discordances=discordances,
-                sets=self._label_sets(),
+                sets=self._label_sets,
             )
             for line in lines:
                 gate, _, power = line.partition(": ")
@@ -335,6 +336,7 @@ class RunPreview:
         for power, gates in gates_by_power.items():
             yield f"{', '.join(gates)}: {power}"
 
+    @cached_property
     def _label_sets(self) -> list[LabelSet]:
         """Return the labels as the earlier run's judge graded them, else as one without errors."""
         sets = label_sets_in(self._baseline.report) if self._baseline else []
