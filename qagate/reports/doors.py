@@ -97,6 +97,10 @@ COMMANDS: Mapping[str, Command] = {
         "hand answers to people, and take their verdicts back",
         "qagate.reports.extras.sequential.command:main",
     ),
+    "label": Command(
+        "label answers of a run, so that your labels measure its judge",
+        "qagate.reports.extras.label.command:main",
+    ),
     "calibrate": Command(
         "measure a judge against labelled answers; print its card",
         "qagate.reports.extras.calibrate.command:main",

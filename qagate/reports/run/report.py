@@ -38,8 +38,9 @@ WARNING = "WARNING: "
 """The beginning of a note that touches the verdict."""
 ASK_ANEW = "--fresh NAME"
 """The option that a sentence names where earlier replies mislead."""
+LABEL = "qagate label RUN"
 REVIEW = "qagate review RUN"
-"""How a sentence begins the command for people; RUN stands for the run's own folder."""
+"""How a sentence begins a command for people; RUN stands for the run's own folder."""
 
 
 class Obstacle(StrEnum):
