@@ -19,6 +19,7 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import Usage
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import DROP, Sample
@@ -98,6 +99,8 @@ class ReportInputs:
     """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
     shards: Shards | None = None
     """The shards that the records come from; None where none is missing."""
 
@@ -108,6 +111,7 @@ class ReportInputs:
         records: Iterable[Record],
         labels: tuple[Record, ...] = (),
         label_datasets: tuple[Dataset, ...] = (),
+        rule_checks: RuleChecks = NO_CHECKS,
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -117,6 +121,7 @@ class ReportInputs:
             samples=plan.samples,
             labels=labels,
             label_datasets=label_datasets,
+            rule_checks=rule_checks,
             shards=plan.shard,
         )
 
@@ -189,7 +194,7 @@ def count_run(
         calibrations = known.calibrations
     else:
         sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
-        judges = slice_judges(datasets, own, sets, judge)
+        judges = slice_judges(datasets, own, sets, judge, inputs.rule_checks)
         calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
@@ -238,8 +243,10 @@ class Facts:
     """The data sets that these are of."""
     canaries: tuple[CanaryResult, ...] = ()
     """Kept grades that the run asked anew."""
-    canary_usage: Usage = field(default_factory=Usage)
-    """What that took, which no record counts."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
+    judges_usage: Usage = field(default_factory=Usage)
+    """What canaries and checks of rules took, which no record counts."""
     run_id: str = ""
     """What names the run in the ledger."""
     started: float = 0.0
@@ -266,7 +273,9 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
+    inputs = ReportInputs.of(
+        plan, records, facts.labels, facts.label_datasets, facts.rule_checks
+    )
     return account(inputs, facts, baseline, anchor)
 
 
@@ -290,7 +299,12 @@ def account(
     line = "; ".join([decision.line, *owed_to_people])
     decision = replace(decision, line=line)
     found = judging(
-        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+        run.datasets,
+        run.records,
+        facts.judge,
+        run.judges,
+        run.calibrations,
+        rule_checks=inputs.rule_checks,
     )
     made = Report(
         model=facts.model,
@@ -344,14 +358,14 @@ def account(
 def _cost(
     records: Sequence[Record], inputs: ReportInputs, facts: Facts
 ) -> float | None:
-    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    """Return what answers, labels, canaries and checks cost in USD; None if that is not known."""
     costs = [record.cost for record in records]
     costs += [label.cost for label in inputs.labels]
-    return total_cost([*costs, facts.canary_usage.cost])
+    return total_cost([*costs, facts.judges_usage.cost])
 
 
 def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
-    usage = facts.canary_usage
+    usage = facts.judges_usage
     tokens = usage.input_tokens + usage.output_tokens
     tokens += sum(record.tokens for record in records)
     return tokens + sum(label.tokens for label in inputs.labels)
