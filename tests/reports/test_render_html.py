@@ -18,7 +18,7 @@ from qagate.reports.run.evidence import (
     Comparison,
     ConfusionCell,
     Judging,
-    RulesAudit,
+    RulesCheck,
 )
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Decision, GateResult, Report
@@ -276,7 +276,7 @@ def test_a_gap_of_languages_is_shown() -> None:
 
 
 def test_the_judge_is_described() -> None:
-    """Its panel, audit, splits and corrected rates; agreement with the floor, trust, slices."""
+    """Its panel, rules, splits and corrected rates; agreement with the floor, trust, slices."""
     votes = (
         Vote(judge="a", grade="CORRECT"),
         Vote(judge="b", grade="INCORRECT", reason="no"),
@@ -290,13 +290,21 @@ def test_the_judge_is_described() -> None:
         "b : INCORRECT no",
     ):
         assert word in text, word
-    audit = RulesAudit(
-        judged=20, settled=12, silent=1, disagreement=gate("PASS").estimate
+    key = made.records[0].key
+    rules = RulesCheck(
+        judged=20,
+        settled=12,
+        difference=gate("PASS").estimate,
+        differing=(key,),
+        silent=1,
+        grades={key: "INCORRECT"},
     )
-    audited = replace(made, judging=Judging(graded=20, settled=12, audit=audit))
-    text = Page(html.render(audited)).text
+    checked = replace(made, judging=Judging(graded=20, settled=12, rules=rules))
+    text = Page(html.render(checked)).text
+    assert "Items that rules settled and the model grades otherwise: 1" in text
+    assert "model : INCORRECT" in text
     assert "Rules settled 12 of 20 items without a call" in text
-    assert "1 brought no verdict" in text
+    assert "1 brought no grade" in text
     assert "12 (60 %)" in text
     made = full(2)
     cell = ConfusionCell(label="CORRECT", grade="INCORRECT", count=4)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from qagate.cases.dataset import Shards
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import first_of
+from qagate.reports.metrics.gate import GRADE
 from qagate.reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
@@ -54,6 +55,8 @@ class SessionFacts(SessionStatus):
     """Whether rules graded recorded answers, in place of a model."""
     ungraded: int = 0
     """Items without a grade: ERROR or MISSING."""
+    causes: tuple[str, ...] = ()
+    """Why items have none, each with how many they are; the commonest first."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
     superseded: str = ""
@@ -113,7 +116,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
             break
     else:
         code_and_line = _by_gates(gates, facts)
-        remarks = _remarks(code_and_line[0], facts)
+        remarks = _remarks(code_and_line[0], gates, facts)
     code, line = code_and_line
     clauses = [line, *remarks, facts.left]
     whole_line = "; ".join(clause for clause in clauses if clause)
@@ -128,15 +131,22 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
     return _passed(gates, facts)
 
 
-def _remarks(code: int, facts: SessionFacts) -> list[str]:
+def _remarks(code: int, gates: Sequence[GateResult], facts: SessionFacts) -> list[str]:
     """Return what a reader must know beside what the gates say; nothing of a part of a run."""
     if facts.shards or code == USAGE:
         return []
     remarks = list(facts.unhealthy[:MOST_SYMPTOMS])
+    if facts.graded and any(_lacks_grades(gate) for gate in gates):
+        remarks += facts.causes[:1]
     if facts.lost:
         losses = first_of(facts.lost)
         remarks.append(f"but {losses}" if code == OK else losses)
     return [*remarks, *facts.cautions]
+
+
+def _lacks_grades(gate: GateResult) -> bool:
+    """Return whether a gate would decide if items without a grade had one."""
+    return gate.state == "INCONCLUSIVE" and gate.remedy.startswith(f"{GRADE} ")
 
 
 # Rules outside the gates
@@ -257,10 +267,8 @@ def _nothing_graded(
     if facts.cause:
         return USAGE, f"{NOTHING_GRADED}: exit {USAGE}; {facts.cause}"
     if facts.ungraded and not facts.shards:
-        return (
-            INCONCLUSIVE,
-            f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; the warnings say why",
-        )
+        why = facts.causes[0] if facts.causes else "the warnings say why"
+        return INCONCLUSIVE, f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; {why}"
     return None
 
 
