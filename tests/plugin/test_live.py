@@ -28,7 +28,7 @@ from qagate.reports.plugin.progress import EndedItems, Progress
 from qagate.reports.plugin.terminal import slice_lines
 from qagate.reports.render import console
 from qagate.reports.run.evidence import TrendPoint
-from qagate.reports.run.report import WARNING, Decision
+from qagate.reports.run.report import WARNING, Cause, Decision
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report
@@ -344,7 +344,9 @@ def test_no_text_steers_the_terminal() -> None:
 def test_commands_in_a_gates_reason_name_the_report() -> None:
     """RUN stands for an unknown folder; an undefined measure or a lone figure says so."""
     open_ = gate("INCONCLUSIVE", reason="to read: qagate review RUN --baseline=old")
-    made = report(decision=Decision(gates=(open_,), code=6, line=""))
+    made = report(
+        decision=Decision(gates=(open_,), code=6, cause=Cause.GATE_OPEN, line="")
+    )
     for folder, said in ((Path("a/new"), "a/new"), (None, "RUN")):
         text = " ".join(" ".join(console.gates(made, folder)).split())
         assert f"qagate review {said} --baseline=old" in text
@@ -390,7 +392,10 @@ def test_the_command_that_goes_on(
     own = report(
         missed,
         decision=Decision(
-            gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line
+            gates=gates,
+            code=CODES.get(line.partition(";")[0], 6),
+            cause=Cause.GATE_OPEN,
+            line=line,
         ),
         run={"command": given.get("command", "pytest -n 8 cases/")},
         baseline=str(tmp_path / "reports" / "baselines" / "v1"),

@@ -8,7 +8,7 @@ import pytest
 
 from qagate.cases.dataset import Threshold
 from qagate.reports.render.writer import write
-from qagate.reports.run.report import Decision
+from qagate.reports.run.report import Cause, Decision
 from tests.support.browsing import Browser, Opened, Tab, browser, needs_browser, opened
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE, needs_kit
@@ -409,7 +409,9 @@ def test_gates_of_a_slice_stand_side_by_side(opened: Opened) -> None:
         for n in range(20)
         for name in ("correct", "f_score", "accuracy")
     )
-    tab = opened(report(decision=Decision(gates=gates, code=0, line="-")))
+    tab = opened(
+        report(decision=Decision(gates=gates, code=0, cause=Cause.PASSED, line="-"))
+    )
     tops = ".map((one) => Math.round(one.getBoundingClientRect().top + scrollY))"
     found = tab.page.evaluate(f"[...document.querySelectorAll('.gate')]{tops}")
     assert (len(found), len(set(found))) == (60, 20)

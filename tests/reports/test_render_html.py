@@ -21,7 +21,7 @@ from qagate.reports.run.evidence import (
     RulesAudit,
 )
 from qagate.reports.run.record import Record
-from qagate.reports.run.report import Decision, GateResult, Report
+from qagate.reports.run.report import Cause, Decision, GateResult, Report
 from tests.reports.test_votes import judged_dataset, labelled
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -103,7 +103,10 @@ def test_the_policy_lets_in_only_our_script_and_style() -> None:
     assert "<title>INCOMPLETE" in text
 
     def page(code: int, *gates: GateResult, notes: tuple[str, ...] = ()) -> str:
-        made = report(decision=Decision(gates=gates, code=code, line="-"), notes=notes)
+        made = report(
+            decision=Decision(gates=gates, code=code, cause=Cause.GATE_OPEN, line="-"),
+            notes=notes,
+        )
         return Page(html.render(made)).text
 
     assert "No gate was declared" in page(6)

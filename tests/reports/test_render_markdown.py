@@ -14,7 +14,7 @@ from qagate.reports.render import console, markdown, words, writer
 from qagate.reports.render.console import LIMIT, annotations
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change, Comparison
-from qagate.reports.run.report import Decision, GateResult, Report
+from qagate.reports.run.report import Cause, Decision, GateResult, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
@@ -35,7 +35,9 @@ def test_the_verdict_comes_first() -> None:
                  "- The judge was not measured for hu.",
                  "- eba:en: overlap: a placeholder judge"):  # fmt: skip
         assert word in text
-    made = report(decision=Decision(gates=(), code=0, line="no gates"))
+    made = report(
+        decision=Decision(gates=(), code=0, cause=Cause.PASSED, line="no gates")
+    )
     assert markdown.render(made).startswith("## NO GATES")
 
 
@@ -49,7 +51,11 @@ def test_no_measure_stands_without_its_interval() -> None:
     assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
     assert "1 item planned" in text
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
-    text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
+    text = markdown.render(
+        report(
+            decision=Decision(gates=(odd,), code=1, cause=Cause.GATE_FAILED, line="")
+        )
+    )
     table = (
         text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
     )
@@ -120,7 +126,11 @@ def test_the_summary_fits_a_comment_however_large_the_run() -> None:
         for n in range(200)
     )
     slices = tuple(part("graded", (item,), {"correct": 0.5}) for item in wide)
-    made = report(wide, decision=Decision(gates=gates, code=1, line="x"), slices=slices)
+    made = report(
+        wide,
+        decision=Decision(gates=gates, code=1, cause=Cause.GATE_FAILED, line="x"),
+        slices=slices,
+    )
     text = markdown.render(made)
     assert len(text.encode()) <= markdown.MAX_BYTES
     assert "240 more in the report." in text
@@ -142,7 +152,10 @@ def test_what_decides_stands_before_the_first_fold() -> None:
     """2,500 characters decide; three misses a slice, wrong ones before unanswered."""
     gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
     made = replace(
-        report(), decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)")
+        report(),
+        decision=Decision(
+            gates=gates, code=1, cause=Cause.GATE_FAILED, line="GATES FAIL (30 of 30)"
+        ),
     )
     above, _, below = markdown.render(made).partition("<details>")
     assert len(above) <= 2500
@@ -266,9 +279,9 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
 def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
     """FAIL is a failure; INCONCLUSIVE is an error, for its exit code is not 0 either."""
     one = gate(state)  # type: ignore[arg-type]
-    (case,) = parse(report(decision=Decision(gates=(one,), code=0, line=""))).iter(
-        "testcase"
-    )
+    (case,) = parse(
+        report(decision=Decision(gates=(one,), code=0, cause=Cause.PASSED, line=""))
+    ).iter("testcase")
     assert [child.tag for child in case] == [*tags, "system-out"]
     out = case.findtext("system-out") or ""
     for word in (state, "95 % interval", ">= 0.35", "worst", "best", one.reason):
@@ -302,7 +315,7 @@ def test_hostile_text_stays_text_in_xml(text: str) -> None:
     "made",
     [
         full(),
-        report(decision=Decision(gates=(), code=6, line="NO")),
+        report(decision=Decision(gates=(), code=6, cause=Cause.GATE_OPEN, line="NO")),
         report(complete=False),
     ],
     ids=["full", "none", "partial"],
@@ -319,7 +332,11 @@ def test_the_check_itself_finds_what_the_schema_forbids(wrong: str, found: str) 
 
 
 def gated(*gates: GateResult) -> Report:
-    return report(decision=Decision(gates=gates, code=1, line="GATES FAIL"))
+    return report(
+        decision=Decision(
+            gates=gates, code=1, cause=Cause.GATE_FAILED, line="GATES FAIL"
+        )
+    )
 
 
 def test_failed_and_undecided_gates_are_annotated() -> None:

@@ -31,7 +31,7 @@ from qagate.reports.run import clean
 from qagate.reports.run.baselines import BASELINES
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.record import Record, safe
-from qagate.reports.run.report import Decision, GateResult, GateState, Report
+from qagate.reports.run.report import Cause, Decision, GateResult, GateState, Report
 from qagate.reports.run.report_folder import GRADED_NAME
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -466,7 +466,7 @@ def test_figures_times_and_names_are_short() -> None:
     assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
     assert views.date(None) == "unknown"
     assert (
-        views.exit_meaning(Decision(gates=(), code=77, line=""))
+        views.exit_meaning(Decision(gates=(), code=77, cause=Cause.PLUGIN, line=""))
         == "as pytest or a plugin has it"
     )
     shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
@@ -506,7 +506,10 @@ def test_an_exit_code_is_explained_at_need(
 ) -> None:
     """A failing gate says exit 1 itself; with passing gates the page says what it was."""
     assert (
-        views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
+        views.exit_meaning(
+            Decision(gates=(gate(gates),), code=code, cause=Cause.PLUGIN, line="")
+        )
+        == said
     )
 
 

@@ -27,6 +27,7 @@ from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
+from qagate.reports.gates.bands import with_pictures
 from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
@@ -276,6 +277,7 @@ def account(
     )
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
+    decision = with_pictures(decision, (sides, anchored))
     found = judging(
         run.datasets, run.records, facts.judge, run.judges, run.calibrations
     )
