@@ -306,7 +306,7 @@ def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: Patch) ->
 
 
 def test_no_text_steers_the_terminal() -> None:
-    """Control sequences stay text; first what touches the verdict, then three notes to act on."""
+    """Control sequences stay text, and long notes are wrapped."""
     share = {"correct": Estimate(value=1.0, low=0.2, high=1.0, n=1)}
     made = slice_part("graded", (record(1),), {"correct": 1.0})
     made = replace(made, breakdowns={"topic": {"\x1b[31mred\nPASS": share}})
@@ -322,23 +322,34 @@ def test_no_text_steers_the_terminal() -> None:
         "one-two".join([""] * 41)
         == "".join(lines).replace(" ", "").partition("word" * 60)[2]
     )
-    prices = (
-        "cost partly known: $1.00: no price for m",
-        "prices of today",
-        "1 row set aside",
-    )
-    todo = ("few items; add items", "no words of de; add a file: FILE")
-    urgent = tuple(
-        f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4)
-    )
-    lines = list(console.brief(report(notes=(*prices, *todo, *urgent))))
-    text = " ".join(line.strip() for line in lines)
-    assert text.startswith(" ".join(one.strip() for one in urgent))
-    assert lines[-4:] == [
-        *(f"note: {one}" for one in (*todo, prices[0])),
+
+
+PRICES = ("cost partly known: $1.00: no price for m", "prices of today", "1 row aside")
+TODO = ("few items; add items", "no words of de; add a file: FILE")
+
+
+def test_a_terminal_shows_three_notes_those_to_act_on_first() -> None:
+    lines = list(console.brief(report(notes=(*PRICES, *TODO))))
+    assert lines == [
+        *(f"note: {note}" for note in (*TODO, PRICES[0])),
         "and 2 more notes: in summary.md, on the page, or with -v",
     ]
-    assert len(list(console.brief(report(notes=prices)))) == 3
+
+
+def test_what_touches_the_verdict_is_the_first_note() -> None:
+    urgent = f"{WARNING}nothing measures the judge"
+    lines = list(console.brief(report(notes=(*TODO, urgent))))
+    assert lines[0] == urgent
+
+
+def test_what_is_said_of_several_languages_is_one_note() -> None:
+    """The first is shown whole, and how many more say the same."""
+    notes = [
+        f"judge in {code} (for simpleqa:{code}): agreement 0.9{digit}"
+        for code, digit in (("pl", 1), ("hu", 2), ("bg", 3))
+    ]
+    lines = list(console.brief(report(notes=tuple(notes))))
+    assert lines == [f"note: {notes[0]} (and 2 like it)"]
 
 
 def test_commands_in_a_gates_reason_name_the_report() -> None:

@@ -10,7 +10,7 @@ from qagate.cases.dataset import Threshold
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.reports.plugin.finish import ci_link
 from qagate.reports.plugin.terminal import ci_lines
-from qagate.reports.render import console, markdown, words, writer
+from qagate.reports.render import console, markdown, words, worst_first, writer
 from qagate.reports.render.console import LIMIT, annotations
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change, Comparison
@@ -27,7 +27,10 @@ from tests.support.tables import tabled
 def test_the_verdict_comes_first() -> None:
     """FAIL before INCONCLUSIVE before PASS; no gates is no pass; what limits it is said."""
     text = markdown.render(full())
-    assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
+    assert text.startswith(
+        "## FAIL. Do not ship: Bulgarian in simpleqa is right on 21%"
+    )
+    assert "\nGATES FAIL (3 of 7 pass, 2 fail, 2 inconclusive): exit 1" in text
     assert "compared with ` last-release `" in text
     states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", text)
     assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
@@ -133,7 +136,7 @@ def test_the_summary_fits_a_comment_however_large_the_run() -> None:
     )
     text = markdown.render(made)
     assert len(text.encode()) <= markdown.MAX_BYTES
-    assert "240 more in the report." in text
+    assert "250 more in the report." in text
     assert text.rstrip().endswith("have it all.*")
     old = run_of(answered("c" * 400, answer="x" * 5000))
     text = markdown.render(run_of(answered("i" * 400, answer="щ" * 5000), baseline=old))
@@ -191,7 +194,7 @@ def test_figures_have_words() -> None:
     made = report(
         tuple(new), comparison=Comparison(model="m", judge="j", changes=changes)
     )
-    assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
+    assert [lost.record.rating for lost in worst_first.lost_answers(made)] == [2, 4, 5]
     assert [words.mark(new[0]), words.mark(make_record(1))] == [
         "rating 5",
         "not graded",
@@ -207,11 +210,13 @@ def regressed() -> Report:
 def test_the_worst_regressions_come_first_and_are_few() -> None:
     """Wrong before silent, five at most, with both answers; the comparison is a row a slice."""
     text = markdown.render(regressed())
-    part = text.partition("### Worst regressions")[2].partition("<details>")[0]
-    lines = [line for line in part.splitlines() if line.startswith("- ")]
-    assert len(lines) == 5
-    assert all("CORRECT → INCORRECT" in line for line in lines)
-    assert "2 more in the report." in part
+    part = text.partition("The worst lost answers</summary>")[2].partition(
+        "</details>"
+    )[0]
+    lines = [line for line in part.splitlines() if line.startswith("| Question ")][1:]
+    assert [line.split("?")[0] for line in lines] == [
+        f"| Question {number}" for number in range(2, 7)
+    ]
     assert "Some of the misses" not in text
     assert "| facts:en | 9 | 1 | 7 | -0.667 \\[-0.907, -0.053\\] | 0.070 | 0.14" in text
     assert "Compared with the baseline" not in markdown.render(report())

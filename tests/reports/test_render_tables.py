@@ -463,8 +463,8 @@ def test_every_kind_has_its_words_and_columns() -> None:
 
 def test_figures_times_and_names_are_short() -> None:
     """In UTC; three decimals, more where a bar is finer; a promoted run by its name."""
-    assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
-    assert views.date(None) == "unknown"
+    assert words.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
+    assert words.date(None) == "unknown"
     assert (
         views.exit_meaning(Decision(gates=(), code=77, cause=Cause.PLUGIN, line=""))
         == "as pytest or a plugin has it"

@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from qagate.evaluators.output import content_policy, plural, visible
-from qagate.reports.render import health, views, words
+from qagate.reports.render import health, views, words, worst_first
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
 from qagate.reports.run.json_data import dump, ordered
@@ -48,7 +48,7 @@ def render(report: Report, transcripts: Source | None = None) -> str:
     )
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
-    sent = sent_block(words.urgent(report), transcripts, shower(_PROMPT))
+    sent = sent_block(worst_first.items(report), transcripts, shower(_PROMPT))
     return _environment().get_template("report.html.j2").render(
         report=report,
         words=words,

@@ -12,7 +12,7 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from qagate.evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
-from qagate.reports.render import words
+from qagate.reports.render import words, worst_first
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
@@ -48,11 +48,13 @@ def sections(report: Report) -> dict[str, object]:
     declared = (one for dataset in report.datasets for one in dataset.slices.values())
     rated = (one for one in report.slices if "correct" in one.measures)
     return {
-        "gates": words.by_urgency(report.decision.gates),
+        "gates": worst_first.gates(report),
         "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
         "records": records,
         "flips": {
-            "broke": words.broke(report),
+            "broke": [
+                (lost.record, lost.change) for lost in worst_first.lost_answers(report)
+            ],
             "fixed": [
                 (records[one.key], one) for one in changes if one.flip == "fixed"
             ],
@@ -89,11 +91,6 @@ def exit_meaning(decision: Decision) -> str:
     if decision.code in (0, 6) or (failed and decision.code == 1):
         return ""
     return _EXITS.get(decision.code, "as pytest or a plugin has it")
-
-
-def date(started: object) -> str:
-    """Return the minute of an ISO time stamp, ``unknown`` where there is none."""
-    return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
 
 
 def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:

@@ -69,6 +69,7 @@ def _decided(options: argparse.Namespace) -> int:
             "and in all together"
         )
     lines += console.gates(report)
+    lines += console.verdict_lines(report)
     lines.append(f"report: {page}")
     lines += console.next_step(report, options.to)
     lines.append(report.decision.line)
