@@ -11,17 +11,10 @@ from typing import Annotated
 import msgspec
 
 from qagate.evaluators.core import Reply, ToolCall
+from qagate.evaluators.typed_data import Seconds, Tokens, Usd
 
-MOST_TOKENS = 10**9
-MOST_SECONDS = 10.0**9
-MOST_USD = 10.0**9
 MOST_CALLS = 10_000
-"""Of one reply. No provider comes near any of these limits; what is beyond is damage."""
-
-Tokens = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
-# With both limits NaN and the infinities are refused too.
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=MOST_SECONDS)]
-Usd = Annotated[float, msgspec.Meta(ge=0, le=MOST_USD)]
+"""Of one reply. No provider comes near it; what is beyond is damage."""
 
 
 class CallFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qagate.evaluators import core
+from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace
 from qagate.evaluators.models.pricing import PriceTier, Pricing
@@ -234,6 +235,19 @@ def test_what_a_run_spent_counts_in_its_next_process(place: LedgerPlace) -> None
     assert [bought(200, "a", 2), bought(200, "a", 2)] == [2, 2]
     assert bought(200, "a", 99) <= 3
     assert bought(60, "b", 99) == 2
+
+
+@pytest.mark.parametrize("spent", ["NaN", "-1e9", "1e999", '"much"', "[]"])
+def test_a_forged_account_gives_no_budget_without_end(
+    tmp_path: Path, spent: str
+) -> None:
+    """Any limit is above NaN, and a negative sum would be room to spend."""
+    kept = budget(1.0, spec(max_tokens=20))
+    with Ledger(tmp_path / "ledger.sqlite3") as ledger:
+        ledger.swap(Document("spent a", "forged", spent), None)
+        kept.join(ledger, "a")
+        assert kept.spent == 0.0
+        assert "forged" in ledger.notes[0]
 
 
 def test_a_free_call_does_not_stay_in_flight(tmp_path: Path) -> None:

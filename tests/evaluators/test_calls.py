@@ -26,7 +26,7 @@ from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from qagate.evaluators.runtime.session import CallSession, CallThread, ask_each
 from qagate.evaluators.text import digest
-from qagate.reports.run.json_data import decode
+from qagate.evaluators.typed_data import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")

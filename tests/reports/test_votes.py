@@ -11,6 +11,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
+from qagate.evaluators.typed_data import decode
 from qagate.reports.judge.votes import audit, panels, rules_obstacle, vote_notes
 from qagate.reports.run.evidence import (
     Calibration,
@@ -19,7 +20,6 @@ from qagate.reports.run.evidence import (
     Judging,
     RulesAudit,
 )
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from tests.support.figures import some
 from tests.support.labelled_answers import label_dataset, label_set, right

@@ -7,9 +7,9 @@ from pathlib import Path
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.typed_data import decode
 from qagate.reports.metrics.gate import GateInputs, gate_inputs
 from qagate.reports.metrics.summary import summarise
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from tests.support.tables import kept
 

@@ -9,10 +9,10 @@ from qagate.cases.dataset import Threshold
 from qagate.evaluators.core import State
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.typed_data import decode
 from qagate.reports.render.writer import Files
 from qagate.reports.run.clean import masked
 from qagate.reports.run.evidence import ConfusionCell
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import (
     Cause,

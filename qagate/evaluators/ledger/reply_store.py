@@ -44,6 +44,8 @@ from qagate.evaluators.ledger.sqlite import open_store
 from qagate.evaluators.ledger.store import Store
 from qagate.evaluators.ledger.upkeep import UNKEPT_FOLDER, save_unkept, take_unkept
 from qagate.evaluators.output import UnwrittenError, plural
+from qagate.evaluators.text import one_line
+from qagate.evaluators.typed_data import decode_text
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -92,6 +94,9 @@ WHERE key = ? AND (run = ? OR at >= ?) AND run <> ? ORDER BY at DESC, run DESC
 _NO_RUNS_ID = "-"
 """No run has this id."""
 
+MAX_NAME_CHARACTERS = 60
+MAX_REASON_CHARACTERS = 80
+"""Of a document that is not used, in the notes."""
 _TRIAL = "trial"
 """The kind of the documents by which ``Ledger.try_writing`` tries the store; none stays."""
 
@@ -178,6 +183,8 @@ class Ledger(AbstractContextManager["Ledger"]):
     :_lost: The number of paid replies that could be kept nowhere.
 
     :_taken_in: Notes for the report on what was taken in from such files of earlier runs.
+
+    :_odd_documents: Why documents are not used that are sound, but not what a run writes.
     """
 
     def __init__(
@@ -214,6 +221,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self._look_up_soon = Grouped(self._look_up, LOOKUP_WAIT_SECONDS)
         self._claim_soon = Grouped(self._claim_group, LOOKUP_WAIT_SECONDS)
         self._taken_in: tuple[str, ...] = ()
+        self._odd_documents: dict[str, str] = {}
         if not read_only:
             try:
                 self._taken_in = tuple(take_unkept(self.store, path))
@@ -239,6 +247,12 @@ class Ledger(AbstractContextManager["Ledger"]):
         if self._unsigned:
             count = plural(len(self._unsigned), "unsigned row")
             notes.append(f"{count} of the ledger {fate}")
+        if self._odd_documents:
+            count = plural(len(self._odd_documents), "document")
+            name, reason = min(self._odd_documents.items())
+            notes.append(
+                f"{count} of the ledger not used, as no run writes such: {name} ({reason})"
+            )
         return tuple(notes)
 
     @property
@@ -591,6 +605,23 @@ class Ledger(AbstractContextManager["Ledger"]):
             if text is not None:
                 texts[document.key] = text
         return texts
+
+    def documents_as(
+        self, kind: str, form: Any, keys: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """Return the sound documents of a kind by key, as values of a type, the ``form``.
+
+        One of another form is set aside, and named in the notes: a seal without a secret says
+        only that nothing was changed since, not that a run wrote it.
+        """
+        values = {}
+        for key, text in self.documents(kind, keys).items():
+            try:
+                values[key] = decode_text(form, text)
+            except ValueError as error:
+                name = one_line(f"{kind} {key}", MAX_NAME_CHARACTERS)
+                self._odd_documents[name] = one_line(str(error), MAX_REASON_CHARACTERS)
+        return values
 
     def requests(self, keys: Collection[str]) -> KeptRequests:
         """Return the requests with these keys, and the texts that they name."""

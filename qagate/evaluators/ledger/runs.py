@@ -9,7 +9,6 @@ goes on with that run (``goes_on_with``), or else begins a new one. Shards that 
 same time do so as well: the first one that is kept is the run of all.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +17,8 @@ from uuid import uuid4
 from qagate.evaluators.kept_requests import Document
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
-from qagate.evaluators.text import canonical, digest
+from qagate.evaluators.text import canonical, digest, flat
+from qagate.evaluators.typed_data import Timestamp
 
 RUN = "run"
 """The kind of a document that is the last run of a name, under the hash of that name."""
@@ -77,9 +77,9 @@ class KnownRun:
     """What a ledger knows of a run."""
 
     id: str
-    started: float
+    started: Timestamp
     """In seconds since 1970."""
-    ended: float | None = None
+    ended: Timestamp | None = None
     """When the latest process ended that decided."""
     code: int | None = None
     """The exit code of that process."""
@@ -149,8 +149,10 @@ def with_end(
 
 def last_run(ledger: Ledger, name: RunName) -> KnownRun | None:
     """Return the last run of a name, whenever it was."""
-    text = ledger.documents(RUN, [name.key]).get(name.key)
-    return None if text is None else _parse(text)
+    known: KnownRun | None = ledger.documents_as(RUN, KnownRun, [name.key]).get(
+        name.key
+    )
+    return known
 
 
 def current_run(
@@ -203,7 +205,7 @@ def end_run(
     key = process.name.key
     for _ in range(TRIES):
         before = ledger.documents(RUN, [key]).get(key)
-        last = None if before is None else _parse(before)
+        last = last_run(ledger, process.name)
         if last is None or last.id != run.id:
             return
         ended = with_end(last, process.parts, now, code)
@@ -224,19 +226,6 @@ def _text(run: KnownRun) -> str:
             "started": run.started,
             "ended": run.ended,
             "code": run.code,
-            "decided": [[part.number, part.of] for part in sorted(run.decided)],
+            "decided": [flat(part) for part in sorted(run.decided)],
         }
-    )
-
-
-def _parse(text: str) -> KnownRun:
-    """Return the run of a document; its seal has shown that it was written by ``_text``."""
-    values = json.loads(text)
-    decided = frozenset(RunPart(number, of) for number, of in values["decided"])
-    return KnownRun(
-        id=values["id"],
-        started=values["started"],
-        ended=values["ended"],
-        code=values["code"],
-        decided=decided,
     )

@@ -7,16 +7,19 @@ for one of this judge, however little it asks of the judge itself.
 Each void is a document of its own and is never replaced, so ``ledger import`` loses none.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qagate.evaluators.kept_requests import judge_identity
 from qagate.evaluators.ledger.reply_store import Ledger
 from qagate.evaluators.text import canonical, digest
+from qagate.evaluators.typed_data import Timestamp
 
 VOID = "void"
 """The kind of a document that says since when grades count."""
+
+VoidForm = tuple[str, str, str, Timestamp]
+"""What such a document holds: the judge's key, language, rubric, and since when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +44,8 @@ def voided_since(ledger: Ledger, part: JudgedPart) -> float:
     Raises LedgerError.
     """
     latest = 0.0
-    for text in ledger.documents(VOID).values():
-        judge_key, language, rubric, since = json.loads(text)
+    for document in ledger.documents_as(VOID, VoidForm).values():
+        judge_key, language, rubric, since = document
         if judge_key != part.judge_key:
             continue
         if (language, rubric) in (("", ""), (part.language, part.rubric)):

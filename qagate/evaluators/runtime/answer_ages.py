@@ -145,9 +145,8 @@ class AnswerAges:
         """Return what this run knows of a model, from an earlier attempt of it too."""
         if model.spec not in self._models:
             key = self._key(model)
-            text = self._caller.ledger.documents(VERSIONS, [key]).get(key)
-            named = set[str]() if text is None else set[str](json.loads(text))
-            self._models[model.spec] = _ModelNow(named=named)
+            kept = self._caller.ledger.documents_as(VERSIONS, list[str], [key])
+            self._models[model.spec] = _ModelNow(named=set(kept.get(key, ())))
         return self._models[model.spec]
 
     async def _keep(self, model: Model, now: _ModelNow) -> None:

@@ -22,6 +22,7 @@ from qagate.evaluators.number_text import money
 
 # Reports import it from here, too.
 from qagate.evaluators.number_text import part_of_cost as part_of_cost  # noqa: PLC0414
+from qagate.evaluators.typed_data import Usd
 
 BUDGET = "budget"
 """The kind of a StoppedError for a run whose money is used up."""
@@ -106,18 +107,18 @@ class Budget:
         """Count what this run has spent on a ledger in other processes, and note it there."""
         kind = f"spent {run}"
         others = 0.0
-        for name, amount in ledger.documents(kind).items():
+        for name, amount in ledger.documents_as(kind, Usd).items():
             if name != self._name:
-                others += float(amount)
+                others += amount
         self.spent = self.spent - self._others + others
         self._others = others
 
         def account() -> Document:
             # If this process is killed now, its calls in flight may cost about so much.
             in_flight = min(self._held, self._in_flight * self._most_paid)
-            return Document(
-                kind, self._name, repr(self.spent - self._others + in_flight)
-            )
+            # Of a difference rounding may leave less than nothing.
+            of_this_process = max(0.0, self.spent - self._others)
+            return Document(kind, self._name, repr(of_this_process + in_flight))
 
         ledger.account = account
 

@@ -6,11 +6,10 @@ counts these verdicts needs the probabilities by which their answers were drawn.
 
 from pathlib import Path
 
-from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import write_texts
-from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.typed_data import encode, read_file
 from qagate.reports.run.evidence import AuditPlan, PlannedPair
-from qagate.reports.run.json_data import decode, dump, encode
+from qagate.reports.run.json_data import dump
 
 PLAN_SUFFIX = ".plan.json"
 """In place of the suffix of the file of verdicts."""
@@ -21,12 +20,9 @@ def load_plan(people: Path) -> AuditPlan:
     path = people.with_suffix(PLAN_SUFFIX)
     if not path.exists():
         return {}
-    try:
-        plan: AuditPlan = decode(dict[str, PlannedPair], parse_json(read_text(path)))
-    except ValueError as error:
-        raise UsageError(
-            f"{path}: {error}; put back the file that review wrote"
-        ) from None
+    plan: AuditPlan = read_file(
+        path, dict[str, PlannedPair], "put back the file that review wrote"
+    )
     return plan
 
 

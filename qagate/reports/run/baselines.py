@@ -10,8 +10,8 @@ from pathlib import Path
 
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import write_whole
-from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import shown
+from qagate.evaluators.typed_data import read_file
 
 PROMOTED = "promoted.json"
 BASELINES = Path("reports", "baselines")
@@ -64,14 +64,10 @@ def read_promotion(folder: Path) -> Promotion | None:
     path = folder / PROMOTED
     if not path.is_file():
         return None
-    data = parse_json(read_text(path))
-    texts = dict(data) if isinstance(data, dict) else {}
-    name, anyway = texts.get("name"), texts.get("anyway")
-    if not isinstance(name, str) or not isinstance(anyway, str):
-        raise UsageError(
-            f"{path}: not as `qagate promote` wrote it; promote the run again"
-        )
-    return Promotion(name=name, anyway=anyway)
+    promotion: Promotion = read_file(
+        path, Promotion, "not as `qagate promote` wrote it; promote the run again"
+    )
+    return promotion
 
 
 def check_name(name: str) -> str:

@@ -22,14 +22,8 @@ from typing import Any, Literal
 from qagate.cases.earlier import NOW, NOW_THEN, THEN
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.reading import MAX_BYTES, parse_json
-from qagate.reports.run.json_data import (
-    decode,
-    decode_whole,
-    dump,
-    encode,
-    inner,
-    ordered,
-)
+from qagate.evaluators.typed_data import decode, decode_whole, encode
+from qagate.reports.run.json_data import dump, inner, ordered
 from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, in_order, safe
 from qagate.reports.run.report import Report, Role

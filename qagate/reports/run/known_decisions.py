@@ -7,10 +7,10 @@ from pathlib import Path
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.ledger import Ledger
 from qagate.evaluators.ledger.place import LedgerPlace
-from qagate.evaluators.reading import parse_json
+from qagate.evaluators.typed_data import encode
 from qagate.reports.run.baselines import promoted
 from qagate.reports.run.decisions import Known
-from qagate.reports.run.json_data import decode, dump, encode
+from qagate.reports.run.json_data import dump
 from qagate.reports.run.report import Decided
 from qagate.reports.run.report_folder import RUN_FILE, previous
 from qagate.reports.run.run_json import load_report
@@ -35,10 +35,8 @@ def decisions_in_folders(here: Path, report_dir: Path = OUT) -> tuple[Decided, .
 def decisions_in(ledger: Ledger) -> tuple[Decided, ...]:
     """Return the decisions that a ledger keeps, oldest first. Raises LedgerError."""
     known = Known()
-    for text in ledger.documents(DECISION).values():
-        with suppress(ValueError, RecursionError):  # of another version
-            decided: Decided = decode(Decided, parse_json(text))
-            known.add(decided)
+    for decided in ledger.documents_as(DECISION, Decided).values():
+        known.add(decided)
     return known.decisions
 
 

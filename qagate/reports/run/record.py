@@ -24,7 +24,17 @@ from qagate.evaluators.core import (
 )
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.text import flat, may_hold_key
+from qagate.evaluators.typed_data import (
+    MOST_OF_A_RUN,
+    Count,
+    Seconds,
+    Share,
+    Timestamp,
+    Usd,
+)
 from qagate.reports.run.clean import masked
+
+Rating = Annotated[int, Meta(ge=1, le=10)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +45,8 @@ class Record(ItemView):
     """Unique in a run: ``dataset-language-id``, with ``~r2`` for a second repeat."""
     id: str
     """Pairs the item, with ``digest``, with the same item of another run."""
-    repeat: int
-    row: Annotated[int, Meta(ge=1)]
+    repeat: Annotated[int, Meta(ge=1, le=MOST_OF_A_RUN)]
+    row: Annotated[int, Meta(ge=1, le=MOST_OF_A_RUN)]
     dataset: DatasetName
     language: LanguageName
     question: str
@@ -47,7 +57,7 @@ class Record(ItemView):
     grade: str | None
     """CORRECT, INCORRECT or NOT_ATTEMPTED; of yes/no items YES, NO or UNANSWERED; the letter of a
     chosen option."""
-    rating: int | None
+    rating: Rating | None
     """1 to 10."""
     score: float | None
     """The rubric's ``scores:`` value of the grade, where it has one."""
@@ -60,42 +70,42 @@ class Record(ItemView):
     one's given label or rating."""
     model: str
     judge: str
-    tokens: Annotated[int, Meta(ge=0, lt=10**12)]
+    tokens: Count
     """Tokens of the replies used; ``cost`` (USD) and ``seconds`` are of the same replies."""
-    cost: float | None
-    seconds: float
+    cost: Usd | None
+    seconds: Seconds
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
     """What each judge said: the members of a panel, or the rules and then the model."""
     adjudicated_by: str = ""
     """The person who gave the verdict; empty where a judge did."""
-    measures: Mapping[MetricName, float | None] = field(default_factory=dict)
+    measures: Mapping[MetricName, Share | None] = field(default_factory=dict)
     """Extra metrics by name, 0 to 1; None where one could not be measured."""
     parts: Mapping[str, int] = field(default_factory=dict)
     """The scores that a rating was made of, where its rubric asks for parts."""
     calls: tuple[str, ...] = ()
     """The keys, in ledger and transcripts, of all that was asked for the item."""
-    cached_tokens: int = 0
+    cached_tokens: Count = 0
     """Read from a provider's cache."""
-    answer_seconds: float | None = None
+    answer_seconds: Seconds | None = None
     """Of the answer's replies, when they were first made; None if unknown, as the fields below."""
-    answer_tokens_in: int | None = None
-    answer_tokens_out: int | None = None
-    answer_cost: float | None = None
+    answer_tokens_in: Count | None = None
+    answer_tokens_out: Count | None = None
+    answer_cost: Usd | None = None
     golds: tuple[str, ...] = ()
     """All accepted forms, the main one first."""
-    asked_at: float | None = None
+    asked_at: Timestamp | None = None
     """When the reply with the answer came, in seconds since 1970; None if no model was asked."""
     asked_by: str = ""
     """The id of the run that asked for it; empty if no model was asked."""
-    graded_at: float | None = None
+    graded_at: Timestamp | None = None
     """When the judge's replies came; None if no model was asked."""
     graded_by: str = ""
     """The id of the run that asked the judge; empty if no model was asked."""
     judge_grade: str | None = None
     """The judge's own grade, where a person's stands."""
-    judge_rating: int | None = None
+    judge_rating: Rating | None = None
     """The judge's own rating, where a person's stands."""
     answer_state: AnswerState | Literal[""] = "answered"
     """What the model's reply is; empty where none came."""

@@ -15,6 +15,7 @@ import msgspec
 from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
 from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from qagate.evaluators.statistics.intervals import Estimate, Interval
+from qagate.evaluators.typed_data import Count
 from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import (
     AuditTrail,
@@ -86,13 +87,13 @@ class Cause(StrEnum):
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Items by end state."""
 
-    planned: int = msgspec.field(name="plan")
+    planned: Count = msgspec.field(name="plan")
     """The sum of the other five."""
-    passed: int
-    failed: int
-    error: int
-    missing: int
-    stopped: int = 0
+    passed: Count
+    failed: Count
+    error: Count
+    missing: Count
+    stopped: Count = 0
 
     @property
     def ungraded(self) -> int:
@@ -294,7 +295,7 @@ class SessionStatus:
     """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
     """By a person or the system, not by ``-x``."""
-    replies_kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+    replies_kept: Count = 0
     """Replies that the session paid for, and that its ledger has."""
     cause: str = ""
     """Why no call could be made any more."""

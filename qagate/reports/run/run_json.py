@@ -16,6 +16,7 @@ from typing import Any
 from qagate.cases.dataset import Dataset, Slice, Threshold
 from qagate.evaluators.core import GRADES, UsageError
 from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.typed_data import decode, decode_whole, encode
 from qagate.reports.run.clean import masked
 from qagate.reports.run.item_files import (
     ROLES,
@@ -24,13 +25,7 @@ from qagate.reports.run.item_files import (
     Voucher,
     load_items,
 )
-from qagate.reports.run.json_data import (
-    decode,
-    decode_whole,
-    dump,
-    encode,
-    ordered,
-)
+from qagate.reports.run.json_data import dump, ordered
 from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import by_slice
 from qagate.reports.run.report import Decision, GateResult, Report, Role

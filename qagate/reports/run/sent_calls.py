@@ -9,7 +9,7 @@ from qagate.evaluators.core import Reply, Request, UsageError
 from qagate.evaluators.kept_requests import fresh_key, request_key, whole
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import flat
-from qagate.reports.run.json_data import decode
+from qagate.evaluators.typed_data import decode
 from qagate.reports.run.report_folder import TRANSCRIPTS
 from qagate.reports.run.transcripts import ODD_LINE, Source
 

@@ -22,13 +22,13 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import Outcome, UsageError, Vote
 from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.typed_data import decode
 from qagate.reports.extras.merge.recount import merged
 from qagate.reports.gates.decide import SessionFacts
 from qagate.reports.render.writer import write
 from qagate.reports.run import provenance as made
 from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import Comparison, LanguageGap
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.report import Report, SessionStatus
 from qagate.reports.run.run_json import (
     dump_datasets,

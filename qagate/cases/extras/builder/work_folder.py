@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import PRIVATE_FOLDER, write_whole
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import shown
+from qagate.evaluators.typed_data import decode
 
 REPORT, LOCK = "report.json", "lock"
 FAILURES = (
@@ -131,7 +130,8 @@ def to_row(item: DraftItem) -> dict[str, object]:
 
 def from_row(row: object) -> DraftItem:
     """Return the item that ``to_row`` wrote. Raises ValueError saying what is wrong."""
-    return msgspec.convert(row, DraftItem)
+    item: DraftItem = decode(DraftItem, row)
+    return item
 
 
 def sha256(text: str) -> str:

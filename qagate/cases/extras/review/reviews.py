@@ -8,15 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
-import msgspec
-
 from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault, write_sheet
 from qagate.cases.tables import read_csv
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import unguarded, write_texts
-from qagate.evaluators.reading import parse_json, read_text
+from qagate.evaluators.reading import read_text
 from qagate.evaluators.statistics.agreement import Agreement, agreement_among
 from qagate.evaluators.text import encodable, listed, shown
+from qagate.evaluators.typed_data import read_file
 
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
@@ -110,12 +109,10 @@ def load_issued(path: Path) -> Issued:
     if not path.exists():
         what = "no sheet was issued there; name the form's own sheet.json as --sheet"
         raise UsageError(f"{path}: {what}")
-    try:
-        return msgspec.convert(parse_json(read_text(path)), Issued)
-    except ValueError:
-        raise UsageError(
-            f"{path}: not what `qagate review` writes; write the form again"
-        ) from None
+    issued: Issued = read_file(
+        path, Issued, "not what `qagate review` writes; write the form again"
+    )
+    return issued
 
 
 def read_issued(path: Path, files: Iterable[Path]) -> tuple[Asked, tuple[Review, ...]]:
@@ -195,12 +192,7 @@ class _Saved(TypedDict):
 
 
 def _from_json(path: Path) -> Iterator[Review]:
-    try:
-        saved = msgspec.convert(parse_json(read_text(path)), _Saved)
-    except ValueError as error:
-        raise UsageError(
-            f"{path}: {error}; give the file as the form saved it"
-        ) from None
+    saved: _Saved = read_file(path, _Saved, "give the file as the form saved it")
     for number, row in enumerate(saved["rows"], 1):
         yield replace(
             row,

@@ -10,7 +10,6 @@ at all does the wave stay open, for it may be out of reach. Users can end that (
 """
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -31,6 +30,7 @@ from qagate.evaluators.models.batched import BatchedModel
 from qagate.evaluators.runtime.caller import BATCH
 from qagate.evaluators.runtime.server import LONGEST_WAIT_SECONDS
 from qagate.evaluators.text import canonical, flat
+from qagate.evaluators.typed_data import Count, Timestamp
 
 T = TypeVar("T")
 
@@ -75,11 +75,11 @@ class Wave:
 
     id: str
     spec: str
-    at: float
+    at: Timestamp
     """When it was sent, in seconds since 1970: then its calls are asked."""
     run: str
     """The id of the run that sent it."""
-    calls: int
+    calls: Count
     keys: tuple[str, ...] = ()
     """The ledger keys of its calls, dropped once it is over."""
     state: State = "planned"
@@ -91,8 +91,8 @@ class Wave:
     """The provider's newest batch before this one was sent."""
     others: tuple[str, ...] = ()
     """Batches that were found like that and held other calls."""
-    done: int = 0
-    failed: int = 0
+    done: Count = 0
+    failed: Count = 0
     """Calls that came back without a reply."""
     cancelled: bool = False
     """Whether the user gave it up: what it does not bring at once is asked again."""
@@ -121,33 +121,13 @@ async def keep_wave(ledger: Ledger, wave: Wave) -> Wave:
 
 def waves_in(ledger: Ledger) -> dict[str, Wave]:
     """Return all waves that a ledger remembers, by id."""
-    return {key: _read(text) for key, text in ledger.documents(BATCH).items()}
+    return ledger.documents_as(BATCH, Wave)
 
 
 def open_runs(ledger: Ledger) -> frozenset[str]:
     """Return the ids of the runs of which a provider still has calls."""
     waves = waves_in(ledger).values()
     return frozenset(wave.run for wave in waves if wave.is_open)
-
-
-def _read(text: str) -> Wave:
-    values = json.loads(text)
-    return Wave(
-        id=values["id"],
-        spec=values["spec"],
-        at=values["at"],
-        run=values["run"],
-        calls=values["calls"],
-        keys=tuple(values["keys"]),
-        state=values["state"],
-        batch=values["batch"],
-        was_found=values["was_found"],
-        after=values["after"],
-        others=tuple(values["others"]),
-        done=values["done"],
-        failed=values["failed"],
-        cancelled=values["cancelled"],
-    )
 
 
 class BatchPoller:
@@ -236,9 +216,8 @@ class BatchPoller:
     async def recover(self, others: Sequence[str]) -> bool:
         """Continue a dead run's wave, or wait for a live one's; return whether it was sent."""
         async with held(self._ledger, self.wave.id):
-            text = self._ledger.documents(BATCH, [self.wave.id]).get(self.wave.id)
-            if text is not None:
-                self.wave = _read(text)
+            kept = self._ledger.documents_as(BATCH, Wave, [self.wave.id])
+            self.wave = kept.get(self.wave.id, self.wave)
             batch = ""
             if self.wave.state == "sending":
                 batch = await self.find(others)

@@ -32,7 +32,7 @@ from qagate.evaluators.adjudications import (
 )
 from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
 from qagate.evaluators.output import markdown_table, plural, write_texts
-from qagate.evaluators.reading import parse_json, problem, read_text
+from qagate.evaluators.reading import problem, read_text
 from qagate.evaluators.rubric import RUBRICS, load_rubric
 from qagate.evaluators.statistics.agreement import agreement_among
 from qagate.evaluators.statistics.count_table import (
@@ -42,8 +42,8 @@ from qagate.evaluators.statistics.count_table import (
 )
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.ratios import mean_rating
+from qagate.evaluators.typed_data import decode_text
 from qagate.reports.run import clean
-from qagate.reports.run.json_data import decode
 from qagate.reports.run.record import Record, in_order
 from qagate.reports.run.report import Report
 from qagate.reports.run.sent_calls import calls_of
@@ -432,18 +432,18 @@ def ratings_of(
 
 def load_ratings(path: Path) -> list[Rating]:
     """Return the ratings of a file, none if there is no file. Raises UsageError, with line."""
-    found = []
-    for number, line in enumerate(
-        read_text(path).split("\n") if path.exists() else (), 1
-    ):
+    if not path.exists():
+        return []
+    ratings = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            found += (
-                [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
-            )
+            ratings.append(clean.masked(decode_text(Rating, line)))
         except ValueError as error:
-            what = f"not a rating that `qagate review` wrote: {error}"
-            raise problem(path, number, what) from None
-    return found
+            message = f"not a rating that `qagate review` wrote: {error}"
+            raise problem(path, number, message) from None
+    return ratings
 
 
 def table_of(ratings: Iterable[Rating], *, padded: bool = False) -> list[str]:
