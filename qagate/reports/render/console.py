@@ -21,7 +21,7 @@ from qagate.reports.gates.decide import (
 from qagate.reports.judge.measuring import NAME_A_MODEL
 from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from qagate.reports.render import health, words, worst_first
-from qagate.reports.render.difference_marks import difference
+from qagate.reports.render.first_screen import lost_difference
 from qagate.reports.render.judge_words import judge_sentence
 from qagate.reports.render.language_rows import LanguageRow, language_rows
 from qagate.reports.render.measure_words import percent, points
@@ -128,12 +128,7 @@ def lost_lines(report: Report) -> Iterator[str]:
     """Yield the worst lost answers: the item, its question, and what became of the answer."""
     for lost in worst_first.five_lost(report):
         record = lost.record
-        marked = difference(
-            record.question,
-            record.expected,
-            lost.change.answer or "",
-            record.answer or "",
-        )
+        marked = lost_difference(lost)
         answers = f"{clean.line(marked.old_words)} → {clean.line(marked.new_words)}"
         yield clean.cut(
             f"lost         {record.key}: {clean.line(record.question)}", width()

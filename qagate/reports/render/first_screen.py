@@ -5,20 +5,28 @@ where the data set has one, and what the run took.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from qagate.evaluators.output import plural
 from qagate.reports.render import words, worst_first
-from qagate.reports.render.difference_marks import Difference, difference
+from qagate.reports.render.difference_marks import Difference, Piece, difference
 from qagate.reports.render.judge_words import judge_sentence
-from qagate.reports.render.language_rows import LanguageRows, language_rows
+from qagate.reports.render.language_rows import (
+    LanguageRow,
+    LanguageRows,
+    language_rows,
+)
 from qagate.reports.render.names import Names, listed, number_word
+from qagate.reports.render.pictures import Axis, Picture, Tick, draw
 from qagate.reports.render.sentence import Sentence, sentence_of
 from qagate.reports.render.worst_first import LostAnswer
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 
+MAX_ROWS = 8
+"""Languages in the figure; the section on gates has all."""
 ENGLISH = "en"
 SECONDS_A_MINUTE = 60
 MINUTES_AN_HOUR = 60
@@ -43,13 +51,23 @@ class FirstScreen:
 
     sentence: Sentence
     languages: LanguageRows | None
+    drawn: Sequence[tuple[LanguageRow, Picture]]
+    """The first of these rows with their pictures."""
+    more_rows: int
+    """How many more there are."""
+    ticks: Sequence[Tick]
     lost: Sequence[LostRow]
+    has_twins: bool
+    """Whether any lost question stands in English too."""
     lost_title: str
     lost_count: int
     """The lost answers of the slices that explain the verdict."""
     lost_filter: str
     """The address of the list with these answers; that of all lost ones where there are many."""
     judge: str
+    """Empty where no model answered."""
+    gates_text: str
+    """How many gates fail, or cannot be decided, in a sentence."""
     model: str
     old_model: str
     spent: str
@@ -65,19 +83,47 @@ def first_screen(report: Report) -> FirstScreen:
     names = Names.of(report)
     twins = _english_questions(report.records)
     compared = report.comparison
+    languages = language_rows(report)
+    rows = languages.rows[:MAX_ROWS] if languages else []
+    axis = Axis.of(rows) if rows else None
+    lost_rows = [lost_row(answer, twins) for answer in worst_first.five_lost(report)]
     return FirstScreen(
         sentence=sentence_of(report),
-        languages=language_rows(report),
-        lost=[lost_row(answer, twins) for answer in worst_first.five_lost(report)],
+        languages=languages,
+        drawn=[(row, draw(row, axis)) for row in rows] if axis else [],
+        more_rows=len(languages.rows) - len(rows) if languages else 0,
+        ticks=axis.ticks(rows) if axis else [],
+        lost=lost_rows,
+        has_twins=any(row.twin for row in lost_rows),
         lost_title=_lost_title(report, telling, names),
         lost_count=len(of_telling),
         lost_filter=_lost_filter(of_telling),
-        judge=judge_sentence(report, telling),
+        judge=judge_sentence(report, telling) if telling else "",
+        gates_text=gates_text(report),
         model=plain_model(words.model(report)),
         old_model=plain_model(compared.model) if compared else "",
         spent=spent_of(report),
         date=words.date(report.run.get("started")),
     )
+
+
+def gates_text(report: Report) -> str:
+    """Return how many gates fail, or cannot be decided: ``2 of 17 gates fail``."""
+    gates = report.decision.gates
+    counts = Counter(gate.state for gate in gates)
+    if not gates:
+        return "There are no gates."
+    parts = []
+    if counts["FAIL"]:
+        verb = "fails" if counts["FAIL"] == 1 else "fail"
+        parts.append(f"{counts['FAIL']:,} of {plural(len(gates), 'gate')} {verb}.")
+    if counts["INCONCLUSIVE"]:
+        of = "" if parts else f" of {plural(len(gates), 'gate')}"
+        parts.append(f"{counts['INCONCLUSIVE']:,}{of} cannot be decided.")
+    if not parts:
+        hold = "holds" if len(gates) == 1 else "hold"
+        return f"{plural(len(gates), 'gate')} {hold}."
+    return " ".join(parts)
 
 
 def plain_model(name: str) -> str:
@@ -100,13 +146,20 @@ def lost_row(answer: LostAnswer, twins: Mapping[str, str] | None = None) -> Lost
         question=record.question,
         twin=twin,
         expected=record.expected,
-        difference=difference(
-            record.question,
-            record.expected,
-            answer.change.answer or "",
-            record.answer or "",
-        ),
+        difference=lost_difference(answer),
     )
+
+
+def lost_difference(answer: LostAnswer) -> Difference:
+    """Return what differs; of a new answer that says nothing, nothing is marked."""
+    record = answer.record
+    new = record.answer or ""
+    marked = difference(
+        record.question, record.expected, answer.change.answer or "", new
+    )
+    if worst_first.is_plainly_wrong(record):
+        return marked
+    return Difference(old=marked.old, new=[Piece(text=new)])
 
 
 def _english_questions(records: Sequence[Record]) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from qagate.evaluators.statistics.intervals import Interval
 from qagate.reports.gates.bands import limit_of
 from qagate.reports.render import measure_words, worst_first
 from qagate.reports.render.names import Names
+from qagate.reports.run.evidence import SliceComparison
 from qagate.reports.run.report import GateResult, GateState, Report
 
 VERDICTS = {"FAIL": "fails", "INCONCLUSIVE": "undecided", "PASS": "holds"}
@@ -67,27 +68,62 @@ def row_of(gate: GateResult, names: Names) -> LanguageRow:
     )
 
 
-def rows_of(gate: GateResult, names: Names) -> list[LanguageRow]:
+def rows_of(report: Report, gate: GateResult, names: Names) -> list[LanguageRow]:
     """Return the rows of a gate: of a pool that fails by languages of it, one for each of these."""
     if not gate.bands:
         return [row_of(gate, names)]
     rows = []
     for language, band in gate.bands.items():
         name = f"{gate.dataset}:{language}"
+        part = _compared_slice(report, gate, name)
+        old, new = _shares(gate, part)
         rows.append(
             LanguageRow(
                 gate=gate,
                 slice=name,
                 name=names.of_slice(name),
                 state="FAIL",
-                old=None,
-                new=None,
-                value=sum(band) / 2,
+                old=old,
+                new=new,
+                value=_change(gate, part),
                 band=band,
                 limit=limit_of(gate.threshold, "FAIL"),
             )
         )
     return rows
+
+
+def _compared_slice(
+    report: Report, gate: GateResult, name: str
+) -> SliceComparison | None:
+    compared = report.since_anchor if gate.anchored else report.comparison
+    for part in compared.slices if compared else ():
+        if part.name == name:
+            return part
+    return None
+
+
+def _shares(
+    gate: GateResult, part: SliceComparison | None
+) -> tuple[float | None, float | None]:
+    """Return the share of right answers then and now; of other metrics neither is known."""
+    if part is None or gate.threshold.of or not part.difference.n:
+        return None, None
+    pairs = part.difference.n
+    return (
+        (part.both_right + part.broke) / pairs,
+        (part.both_right + part.fixed) / pairs,
+    )
+
+
+def _change(gate: GateResult, part: SliceComparison | None) -> float | None:
+    """Return new - old of what the gate is about in one language."""
+    if part is None:
+        return None
+    if not gate.threshold.of:
+        return part.difference.value
+    change = part.differences.get(gate.threshold.of)
+    return change.value if change else None
 
 
 def language_rows(report: Report) -> LanguageRows | None:
@@ -102,7 +138,7 @@ def language_rows(report: Report) -> LanguageRows | None:
     alike = [gate for gate in gates if _is_alike(gate.threshold, threshold)]
     own = [gate for gate in alike if gate.language]
     shown = [gate for gate in alike if gate.language or not own or _adds(gate, own)]
-    rows = [row for gate in shown for row in rows_of(gate, names)]
+    rows = [row for gate in shown for row in rows_of(report, gate, names)]
     measure = threshold.of if threshold.paired else threshold.measure
     title = measure_words.noun(measure)
     return LanguageRows(

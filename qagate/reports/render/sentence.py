@@ -375,7 +375,19 @@ def _own_tests_text(run: RunInWords) -> str:
 
 def _gate_open(run: RunInWords) -> Sentence:
     gates = run.gates("INCONCLUSIVE")
-    gate = gates[0]
+    return _open_sentence(run, gates[0], gates)
+
+
+def why_open(report: Report, gate: GateResult) -> str:
+    """Return what keeps one gate open, without what to do."""
+    run = RunInWords(report=report, names=Names.of(report))
+    text = _open_sentence(run, gate, [gate]).text
+    return _capital(text.removeprefix(OPEN).lstrip(": "))
+
+
+def _open_sentence(
+    run: RunInWords, gate: GateResult, gates: Sequence[GateResult]
+) -> Sentence:
     for rule in OPEN_RULES:
         sentence = rule(run, gate, gates)
         if sentence is not None:

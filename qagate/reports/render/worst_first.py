@@ -110,7 +110,7 @@ def lost_answers(report: Report) -> list[LostAnswer]:
         record = answer.record
         return (
             place.get(answer.slice, len(place)),
-            not _is_plainly_wrong(record),
+            not is_plainly_wrong(record),
             record.expected.startswith(MARKS),
             (record.rating or 0) - (answer.change.rating or 0),
             -len(right_elsewhere.get(_fact_of(record), ())),
@@ -121,7 +121,8 @@ def lost_answers(report: Report) -> list[LostAnswer]:
     return sorted(lost, key=rank)
 
 
-def _is_plainly_wrong(record: Record) -> bool:
+def is_plainly_wrong(record: Record) -> bool:
+    """Return whether an answer says something wrong, rather than nothing, or half a thing."""
     is_silent = record.grade in (NOT_ATTEMPTED, UNANSWERED)
     return not is_silent and record.answer_state == "answered"
 
