@@ -46,7 +46,7 @@ def obeying(band: Interval, limit: Interval, state: GateState) -> Interval:
     low, high = band
     floor, ceiling = limit
     if state == "PASS":
-        return max(low, floor), min(high, ceiling)
+        return min(max(low, floor), ceiling), max(min(high, ceiling), floor)
     beyond_floor = floor - HAIR
     beyond_ceiling = ceiling + HAIR
     is_about_floor = _is_nearer_floor(band, limit)

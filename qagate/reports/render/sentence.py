@@ -121,6 +121,8 @@ def _losses(run: RunInWords) -> list[Loss]:
 
 
 def _gate_failed(run: RunInWords) -> Sentence:
+    if not run.gates("FAIL"):
+        return _own_tests_failed(run)
     losses = _losses(run)
     if losses:
         return _languages_lost(run, losses)
