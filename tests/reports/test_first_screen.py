@@ -241,7 +241,7 @@ def test_gates_on_one_thing_stand_together_with_their_limit() -> None:
     ],
 )
 def test_gates_are_counted_in_a_sentence(states: str, text: str) -> None:
-    names = {"F": "FAIL", "I": "INCONCLUSIVE", "P": "PASS"}
+    names: dict[str, GateState] = {"F": "FAIL", "I": "INCONCLUSIVE", "P": "PASS"}
     gates = [replace(loss("pl", "PASS"), state=names[state]) for state in states]
     assert gates_text(told(*gates)) == text
 
@@ -309,7 +309,7 @@ def test_a_refusal_has_no_mark(runs: dict[str, Report]) -> None:
     """There is nothing wrong in it to show."""
     lost = worst_first.lost_answers(runs["FAIL"])
     silent = next(one for one in lost if not worst_first.is_plainly_wrong(one.record))
-    row = html.first_screen(replace(runs["FAIL"], records=(silent.record,))).lost
+    row = first_screen(replace(runs["FAIL"], records=(silent.record,))).lost
     assert all(
         isinstance(piece, Piece) and not piece.is_marked
         for piece in row[0].difference.new
