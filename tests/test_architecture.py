@@ -158,6 +158,7 @@ ROOMS_USED_BY_ROOMS: Mapping[str, set[str]] = {
     "cases/check": {"evaluators/lexical"},
     "cases/draw": {"cases/check"},
     "reports/builder": {"cases/builder", "cases/review"},
+    "reports/label": {"cases/review"},
     "reports/odds": {"reports/sequential"},
     "reports/sequential": {"cases/review"},
 }
@@ -324,7 +325,8 @@ OPTIONAL = {
     "referencing": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "regex": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "sacrebleu": {"qagate/evaluators/extras/checks/answer_checks.py"},
-    "zipfile_zstd": {"qagate/reports/extras/decide/forms.py"},
+    "pyarrow": {"qagate/reports/extras/decide/containers.py"},
+    "zipfile_zstd": {"qagate/reports/extras/decide/containers.py"},
 }
 """The one file that imports what an extra brings."""
 

@@ -24,6 +24,8 @@ from qagate.evaluators.text import digest, shown
 DATASET_FILE = "dataset.yaml"
 
 EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
+SEQUENTIAL: EvidenceRule = "sequential"
+"""Gates that may be decided at any look: see ``extras/sequential``."""
 Fail = Literal["", "margin", "zero"]
 
 GUARANTEES: Mapping[EvidenceRule, int] = {
@@ -315,8 +317,14 @@ class Shards:
         part = int.from_bytes(hashed[:8]) % self.of + 1
         return part in self.held
 
-    def share(self, limit: int) -> int:
-        """Return this part's share of a limit, at least 1; all shares together are the limit."""
+    def share(self, limit: int, at_once: int) -> int:
+        """Return this part's share of a limit on calls, at least 1.
+
+        All shares together are the limit. Where only some parts run ``at_once``, those of them
+        have the limit that do, whichever they are.
+        """
+        if at_once < self.of:
+            return max(1, limit // at_once)
         share, rest = divmod(limit, self.of)
         if self.held[0] <= rest:  # the first parts take what cannot be divided
             share += 1

@@ -45,7 +45,7 @@ class EarlierAnswers:
     role: str
     """BASELINE or ANCHOR."""
     model: str
-    """The SPEC of the model that answered."""
+    """The SPEC of the model that was asked, as ``asked_spec`` gives it."""
     by_key: Mapping[str, EarlierAnswer] = field(default_factory=dict)
     """By the key of the planned item."""
     slices_then: Mapping[str, Slice] = field(default_factory=dict)

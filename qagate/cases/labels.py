@@ -23,6 +23,17 @@ TIED = "TIED"
 CONSTRUCTED = "constructed"
 """What ``label_source`` says of answers that were written to be hard for judges."""
 
+DRAWN_GRADE = "drawn_grade"
+"""The field of an answer that was drawn by what a judge said of it: the grade, or the band of
+ratings, such as ``7-9``. ``qagate label`` draws the rare ones more often."""
+
+DRAWN_SHARE = "drawn_share"
+"""The field with the share, 0 to 1, that this grade or band had of all answers drawn from. By it
+figures can be weighted back."""
+
+DRAWN_FROM = "drawn_from"
+"""The field with the ids of the runs that gave such an answer, with a space between them."""
+
 WORDS: Mapping[str, str] = {
     CORRECT: CORRECT,
     "A": CORRECT,

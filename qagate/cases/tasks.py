@@ -30,7 +30,7 @@ from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
 from qagate.evaluators.languages.word_lists import read, tables
-from qagate.evaluators.models.versions import may_be_one_spec
+from qagate.evaluators.models.versions import asked_spec, may_be_one_spec
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
@@ -199,6 +199,10 @@ class _SliceTasks:
         self._judge_of: dict[tuple[str, int], Judge] = {}
         """The judges made so far, by the run whose words they read and the judged repeat."""
         self._answerer = _answerer(self._slice, self._cases, model)
+        self._asked = core.RECORDED
+        """The SPEC of the model that is asked."""
+        if model is not None:
+            self._asked = asked_spec(model.spec, model.identity)
         self._runners = metric_runners(self._slice, self._cases, judges.first_model)
         self._state_rules = state_rules_of(
             self._slice, _place(self._slice, self._cases, 1)
@@ -240,7 +244,7 @@ class _SliceTasks:
         """
         for answers in earlier:
             is_baseline = answers.role == BASELINE
-            if is_baseline and may_be_one_spec(answers.model, self._answerer.spec):
+            if is_baseline and may_be_one_spec(answers.model, self._asked):
                 return THIS_RUN
         return AnswerAge(seconds=self._slice.max_age_seconds, dated_may_be_older=True)
 

@@ -16,6 +16,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "pandas": "pandas>=2.2",
     "psycopg": "psycopg[binary]>=3.3",
     "ray": "ray>=2.55",
+    "pyarrow": "pyarrow>=21",
     "regex": "regex>=2024.4.16",
     "sacrebleu": "sacrebleu>=2.4",
     "zipfile_zstd": "zipfile-zstd>=0.0.4",

@@ -60,7 +60,11 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     bytes, or not UTF-8 (naming the line of the first wrong byte). ``more`` ends the message about
     the size.
     """
-    content = _read_bytes(path, limit, more)
+    return decoded(path, read_bytes(path, limit, more))
+
+
+def decoded(path: Path, content: bytes) -> str:
+    """Return what a file holds as text, without BOM. Raises UsageError as ``read_text``."""
     for mark, archive in ARCHIVES.items():
         if content.startswith(mark):
             raise UsageError(
@@ -81,7 +85,8 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
         raise problem(path, line, message) from None
 
 
-def _read_bytes(path: Path, limit: int, more: str) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES, more: str = "") -> bytes:
+    """Return a regular file's bytes, at most ``limit``. Raises UsageError as ``read_text``."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):

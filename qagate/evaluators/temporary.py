@@ -24,13 +24,24 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     """Make a folder whose name begins so, for a block; first clear those of dead processes."""
     for left_folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         _remove_if_left(left_folder)
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
-    file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    folder, file = _locked_folder(prefix)
     try:
-        _lock(file)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(file)
+
+
+def _locked_folder(prefix: str) -> tuple[Path, int]:
+    """Return a new folder, and its file, which this process keeps locked."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        _lock(file, waits=True)
+        was_removed = os.fstat(file).st_nlink == 0
+        if not was_removed:
+            return folder, file
+        # Another process found the file before it was locked, and took the folder for a left one.
         os.close(file)
 
 
@@ -43,18 +54,21 @@ def _remove_if_left(folder: Path) -> None:
             return
         file = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
         try:
-            if _lock(file):
+            if _lock(file, waits=False):
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(file)
 
 
-def _lock(file: int) -> bool:
-    """Lock a file until its last copy is closed; return False if another process has it."""
+def _lock(file: int, *, waits: bool) -> bool:
+    """Lock a file until its last copy is closed; return whether this process has the lock.
+
+    It may wait for another process that has it. Some systems have no such locks.
+    """
     try:
         import fcntl  # noqa: PLC0415  # Windows has none
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except (ImportError, OSError):
         return False
     return True

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from qagate.reports.compare.sides import Compared
-    from qagate.reports.extras.decide.foreign import Choice, ForeignRun, ResultFile
     from qagate.reports.plugin.feature import Feature
     from qagate.reports.run.report import GateResult
     from qagate.reports.verdict.assemble import CountedRun
@@ -97,6 +96,10 @@ COMMANDS: Mapping[str, Command] = {
     "review": Command(
         "hand answers to people, and take their verdicts back",
         "qagate.reports.extras.sequential.command:main",
+    ),
+    "label": Command(
+        "label answers of a run, so that your labels measure its judge",
+        "qagate.reports.extras.label.command:main",
     ),
     "calibrate": Command(
         "measure a judge against labelled answers; print its card",
@@ -222,31 +225,3 @@ def load_gate_rule(evidence: str) -> GateRule:
     """Return the rule of gates with this evidence."""
     rule: GateRule = load_object(GATE_RULES[evidence])
     return rule
-
-
-# Foreign result: the results of another tool, for ``qagate decide``.
-
-FOREIGN_RESULTS: Mapping[str, str] = {
-    "inspect": "qagate.reports.extras.decide.forms:read_inspect",
-    "lm_eval": "qagate.reports.extras.decide.forms:read_harness",
-    "promptfoo": "qagate.reports.extras.decide.forms:read_promptfoo",
-    "deepeval": "qagate.reports.extras.decide.forms:read_deepeval",
-    "table": "qagate.reports.extras.decide.forms:read_rows",
-}
-"""What reads the results of another tool, by the word for ``qagate decide --from``.
-
-A form is found by its content, in this order: a table comes last, as any rows are one.
-"""
-
-
-class ForeignReader(Protocol):
-    """Reads the results of another tool."""
-
-    def __call__(self, found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
-        """Return the run in these files. Raises UsageError, or an error of a wrong form."""
-
-
-def load_foreign_reader(form: str) -> ForeignReader:
-    """Return what reads results of this form."""
-    reader: ForeignReader = load_object(FOREIGN_RESULTS[form])
-    return reader

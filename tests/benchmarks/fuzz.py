@@ -41,8 +41,8 @@ from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import read_grade, read_rating
 from qagate.evaluators.rubric import load_rubric
 from qagate.evaluators.text import mask, one_line
-from qagate.reports.extras.decide.foreign import Choice
-from qagate.reports.extras.decide.forms import load
+from qagate.reports.extras.decide.foreign_run import Choice
+from qagate.reports.extras.decide.reading import read_run
 from qagate.reports.run.report_folder import RUN_FILE
 from qagate.reports.run.run_json import load_report
 from tests.support.made_runs import answered, run_of, written
@@ -94,11 +94,11 @@ def _read_dataset(path: Path) -> object:
 
 
 def _decide(path: Path) -> object:
-    return load(path, "", Choice())
+    return read_run(path, "", Choice())
 
 
 def _decide_rows(path: Path) -> object:
-    return load(path, "table", Choice(columns={"id": "id", "score": "score"}))
+    return read_run(path, "table", Choice(columns={"id": "id", "score": "score"}))
 
 
 def _text_of(path: Path) -> str:

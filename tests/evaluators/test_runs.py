@@ -93,6 +93,16 @@ def test_a_command_that_did_not_decide_goes_on_with_its_run(
     assert begun(place, process_of(), hours=2) == run
 
 
+def test_a_run_never_goes_on_with_the_baselines(place: LedgerPlace) -> None:
+    """Under one name both are asked: before a deployment and after it, in one CI run."""
+    process = process_of(environment={"QA_RUN": "release"})
+    old = ended(place, process, code=0)
+    beside = replace(process, compared_with=frozenset({old.id}))
+    new = begun(place, beside, hours=2)
+    assert new != old
+    assert begun(place, beside, hours=3) == new
+
+
 def test_a_killed_command_goes_on_with_its_run(place: LedgerPlace) -> None:
     run = begun(place, process_of())
     assert begun(place, process_of(), hours=2) == run

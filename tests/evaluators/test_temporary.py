@@ -1,12 +1,15 @@
 """Temporary folders go with their processes, or soon after."""
 
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from qagate.evaluators import temporary
 from qagate.evaluators.temporary import LOCK, temporary_folder
 from tests.support.fixtures import Patch
 
@@ -42,6 +45,27 @@ def test_the_folder_of_a_killed_process_goes_with_the_next(tmp_path: Path) -> No
     process.stdout.close()
     with temporary_folder("qa-test-") as folder:
         assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_that_is_cleared_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """Another process may find the file between its creation and its lock."""
+    opened = os.open
+    cleared: list[Path] = []
+
+    def open_and_clear(path: Path, flags: int, *args: Any, **kwargs: Any) -> int:
+        file = opened(path, flags, *args, **kwargs)
+        if flags & os.O_CREAT and not cleared:
+            cleared.append(path.parent)
+            temporary._remove_if_left(path.parent)
+        return file
+
+    monkeypatch.setattr(os, "open", open_and_clear)
+    with temporary_folder("qa-test-") as folder:
+        assert folder.is_dir()
+        assert [folder] != cleared
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_no_process_of_ours_made_stays(tmp_path: Path) -> None:

@@ -146,9 +146,11 @@ def test_a_gate_that_people_alone_let_pass_is_named() -> None:
         "WARNING: facts:en correct >= 0.5: passes only with 4 verdicts by people"
         in alone.notes
     )
+    assert "passes only with 4 verdicts by people" in alone.decision.line
     sure = run_of([*people[:1], *answered("ccccccci")[1:]])
     assert sure.decision.code == 0
     assert not any("passes only with" in note for note in sure.notes)
+    assert "passes only with" not in sure.decision.line
 
 
 def test_a_session_says_where_people_decide(project: Project) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from qagate.command import main
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 from tests.support.projects import Project, specs
 
@@ -166,6 +167,15 @@ def test_the_same_model_each_night_is_asked_anew(shop: Shop) -> None:
     code, calls = shop.run("old", "--baseline=v1", "--monitor")
     assert calls == (ITEMS, ITEMS + CANARIES)
     assert code == 0, shop.line
+
+
+def test_one_run_name_asks_the_new_release_too(shop: Shop, monkeypatch: Patch) -> None:
+    """In one CI run a model is asked, deployed anew under its own name, and asked again."""
+    monkeypatch.setenv("QA_RUN", "release")
+    shop.run("old", "--baseline=v1")
+    shop.project.keep("v2")
+    _, (answers, _) = shop.run("old", "--baseline=v2")
+    assert answers == ITEMS
 
 
 def test_a_replay_asks_nothing_and_ends_in_the_same(shop: Shop) -> None:

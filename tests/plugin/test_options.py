@@ -147,10 +147,31 @@ def test_a_shard_has_its_share_of_the_limits(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     words = ("--models", str(models), "--model", "m")
-    for number, expected in ((1, (3, 10, 250)), (2, (2, 10, 250))):
-        options = options_of(*words, "--shard", f"{number}/4")
+    shards = {
+        ("--shard", "1/4"): (3, 10, 250),
+        ("--shard", "2/4"): (2, 10, 250),
+        ("--shard", "2/4", "--shards-at-once", "2"): (4, 20, 500),
+    }
+    for shard, expected in shards.items():
+        options = options_of(*words, *shard)
         (spec,) = connect_models(options, needs_key=False).specs.values()
         assert (spec.concurrency, spec.rpm, spec.tpm) == expected
+
+
+def test_shards_that_run_at_a_time_share_the_limits_on_calls() -> None:
+    """With eight shares no two of eight could use the quota. Money is spent once by each."""
+    limits = ("--concurrency", "10", "--rpm", "60", "--max-cost", "8")
+    options = options_of(*limits, "--shard", "8/8", "--shards-at-once", "2")
+    assert (options.concurrency, options.rpm, options.max_cost) == (5, 30, 1.0)
+    assert shard_header(options) == [
+        "shard 8 of 8: --concurrency 5, --rpm 30, --max-cost 1; "
+        "2 at a time share the limits on calls"
+    ]
+
+
+def test_more_shards_at_once_than_there_are_are_all() -> None:
+    plain = options_of("--shard", "2/4")
+    assert options_of("--shard", "2/4", "--shards-at-once", "9") == plain
 
 
 A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")

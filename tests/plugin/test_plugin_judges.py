@@ -310,8 +310,8 @@ def test_labels_are_asked_for_before_a_call(
     assert new(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
     missing = (
         "folk:de: INCONCLUSIVE with any answers; judge not measured in de: no labelled answers "
-        "by its rubric; label answers by the same rubric (qagate new labels_de --kind judged "
-        "--lang de), or say judge: unmeasured in the dataset.yaml of folk"
+        "by its rubric; label answers of this run (qagate label RUN), or say judge: unmeasured in "
+        "the dataset.yaml of folk"
     )
     with loopback(handler=truthful()) as server:
         run = ["--judge", spec(server), "qa"]

@@ -123,6 +123,17 @@ def test_a_reading_is_no_baseline(read_anew: ReadAnew) -> None:
     assert "decided nothing" in result.stderr.str()
 
 
+def test_a_reading_cannot_be_gated_into_a_pass(
+    read_anew: ReadAnew, capsys: Captured
+) -> None:
+    """A run beside its own answers loses nothing: whatever counts them again decides nothing."""
+    project, _, _ = read_anew
+    code = command.main(["gate", str(project.path / "rejudged")])
+    said = " ".join(capsys.readouterr().out.split())
+    assert code == 6, said
+    assert f"{ITEMS} of {ITEMS} answers are the baseline's own" in said
+
+
 @pytest.mark.parametrize("ids", [True, False])
 def test_items_without_ids_of_their_own_keep_their_answers(
     edited: Project, ids: bool

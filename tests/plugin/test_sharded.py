@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -481,39 +482,69 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
     assert not (project.path / "reports").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_driver_that_ends_ends_the_tasks(
-    project: Project, number: signal.Signals
-) -> None:
-    """Ctrl-C, once or twice, leaves a partial report, kill -9 nothing; no shard goes on."""
+@pytest.fixture
+def two_slow_shards(
+    project: Project, monkeypatch: Patch
+) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
+    """Start two shards on Ray that wait for their judge; return the driver and its TMPDIR."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     project.dataset(
         "capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"})
     )
     project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
-    words = ("--judge=python:slow_judge:Judge", "--on=ray", "--shards=2")
-    made = start(project, *words, RAY_ADDRESS="")
-    began = project.path / "began"
-    while not began.exists() and made.poll() is None:
-        time.sleep(0.05)
-    made.send_signal(number)
-    time.sleep(1)
-    made.send_signal(number)
-    out, err = made.communicate()
+    # A short name: Ray's sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="qat-") as temporary_files:
+        monkeypatch.setenv("TMPDIR", temporary_files)
+        words = ("--judge=python:slow_judge:Judge", "--on=ray", "--shards=2")
+        driver = start(project, *words, RAY_ADDRESS="")
+        began = project.path / "began"
+        while not began.exists() and driver.poll() is None:
+            time.sleep(0.05)
+        yield driver, Path(temporary_files)
+
+
+def wait_for_shards(project: Project) -> list[str]:
+    """Return the shards that still run after a minute."""
     until = time.monotonic() + 60
     while (left := shards_of(project)) and time.monotonic() < until:
         time.sleep(0.1)
-    assert not left
-    if number is signal.SIGINT:
-        assert made.returncode == 2, out + err
-        assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
-        assert project.report()["complete"] is False
-        return
+    return left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_driver_that_is_stopped_leaves_a_partial_report_and_nothing_else(
+    project: Project,
+    two_slow_shards: "tuple[subprocess.Popen[str], Path]",
+    number: signal.Signals,
+) -> None:
+    """However often it is told: no shard goes on, and no folder is left on the node."""
+    driver, temporary_files = two_slow_shards
+    driver.send_signal(number)
+    time.sleep(1)
+    driver.send_signal(number)
+    out, err = driver.communicate()
+    assert wait_for_shards(project) == []
+    assert driver.returncode == 2, out + err
+    assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
+    assert project.report()["complete"] is False
+    assert [path.name for path in temporary_files.glob("qa-*")] == []
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_ends_the_tasks(
+    project: Project, two_slow_shards: "tuple[subprocess.Popen[str], Path]"
+) -> None:
+    """What its shards left is cleared by the next run, which decides as one without Ray."""
+    driver, temporary_files = two_slow_shards
+    driver.kill()
+    driver.communicate()
+    assert wait_for_shards(project) == []
     assert not (project.out / "run.json").exists()
     again = start(project, "--on=ray", "--shards=2", RAY_ADDRESS="")
     out, err = again.communicate()
     assert again.returncode == 0, out + err
+    assert [path.name for path in temporary_files.glob("qa-*")] == []
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     there, plain = project.out, project.path / "plain"
     files = {path.name for path in plain.iterdir()}
@@ -527,6 +558,34 @@ def shards_of(project: Project) -> list[str]:
         with suppress(OSError):
             found.append(file.read_text(encoding="utf-8", errors="replace"))
     return [line for line in found if f"--ledger={project.path}" in line]
+
+
+def test_places_for_shards_are_counted_on_nodes_that_live() -> None:
+    """A shard takes a tenth of a processor."""
+    nodes = [
+        {"Alive": True, "Resources": {"CPU": 2.0, "memory": 1e9}},
+        {"Alive": True, "Resources": {"memory": 1e9}},
+        {"Alive": False, "Resources": {"CPU": 8.0}},
+    ]
+    assert on_ray.shards_at_once(nodes) == 20
+    assert on_ray.shards_at_once([]) == 1
+
+
+@pytest.mark.slow
+def test_more_shards_than_places_share_what_those_use_that_run(
+    project: Project, cluster: Any
+) -> None:
+    """It is said before the first call: 20 places of two processors, for 40 shards."""
+    project.dataset("capital", {"en": [RIGHT]}, graded({"en": "correct: {min: 0.5}"}))
+    words = (f"--on=ray:{cluster.address}", "--shards=40", "--concurrency=100")
+    driver = start(project, *words)
+    lines = iter(driver.stderr or ())
+    header = next(line for line in lines if line.startswith("shard 40 of 40: "))
+    driver.send_signal(signal.SIGTERM)
+    driver.communicate()
+    assert header == (
+        "shard 40 of 40: --concurrency 5; 20 at a time share the limits on calls\n"
+    )
 
 
 def test_a_task_needs_nothing_of_its_machine(project: Project) -> None:

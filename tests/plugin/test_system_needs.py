@@ -103,7 +103,16 @@ def test_too_little_memory_for_a_report_is_found_by_another_process(
     monkeypatch: Patch,
 ) -> None:
     limited(monkeypatch, "raise SystemExit(1)")
-    with pytest.raises(UnwrittenError, match="1 kB of memory are too little"):
+    with pytest.raises(UnwrittenError, match=r"load within 1 kB of memory.*: exit 1;"):
+        ReportWriters().start(at_once)
+
+
+def test_what_fails_under_a_limit_for_another_reason_says_the_reason(
+    monkeypatch: Patch,
+) -> None:
+    """The limit may have nothing to do with it."""
+    limited(monkeypatch, "import a_module_that_is_not_there")
+    with pytest.raises(UnwrittenError, match="No module named 'a_module_that_is"):
         ReportWriters().start(at_once)
 
 

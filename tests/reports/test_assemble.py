@@ -23,9 +23,11 @@ from qagate.reports.run.record import make_record
 from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import Facts, assemble
 from tests.support.made_runs import (
+    answered,
     before,
     facts_dataset,
     graded_slice,
+    run_of,
     with_records,
 )
 from tests.support.scripted import make_case
@@ -272,3 +274,26 @@ def test_labels_need_no_gate_at_their_floor(
     made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)
     assert made.decision.code == code
     assert ("NO GATE for judges:en" in made.decision.line) is bool(code)
+
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("days", "by", "said"),
+    [
+        (2.0, "r1", "3 of 3 answers of 1970-01-02, asked by an earlier run"),
+        (0.25, "r1", ""),
+        (2.0, "r2", ""),
+    ],
+    ids=["of another day", "of the same day", "the run's own"],
+)
+def test_the_line_says_of_which_day_answers_are(
+    days: float, by: str, said: str
+) -> None:
+    """The model behind a name may be another by now."""
+    started = 3 * DAY
+    made = answered("ccc", asked_by=by, asked_at=started - days * DAY)
+    line = run_of(made, run_id="r2", started=started).decision.line
+    assert ("asked by an earlier run" in line) == bool(said)
+    assert said in line

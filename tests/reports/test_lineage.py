@@ -69,7 +69,7 @@ def second(dataset: Dataset = RETIRED, letters: str = RIGHT) -> Baseline:
 
 def tried(baseline: Baseline = FIRST, **changes: object) -> Decided:
     """Return the decision of the new model's first try."""
-    answers = {NAME: SliceAnswers(prompt="", name="r1")}
+    answers = {NAME: SliceAnswers(prompt="", asked={"r1": 5})}
     made = Decided(
         run="r1",
         at=1.0,
@@ -141,7 +141,7 @@ def test_a_first_try_beside_the_second_baseline_is_after_the_retirement() -> Non
 def test_tries_go_along_the_chain() -> None:
     chain = chain_of(second())
     beside = [baseline.sha256 for baseline in tried_beside(NEW_MODEL, chain)]
-    answers = {NAME: SliceAnswers(prompt="", name="r9")}
+    answers = {NAME: SliceAnswers(prompt="", asked={"r9": 5})}
     tries = earlier_tries(NEW_MODEL, beside, answers, [tried()])
     assert tries == {NAME: ("FAIL",)}
 

@@ -14,6 +14,7 @@ from qagate.reports.compare.states import pair_records
 from qagate.reports.gates.losses import unnoticed_loss
 from qagate.reports.render.console import next_step
 from qagate.reports.run.record import Record
+from qagate.reports.run.report import Report
 from tests.support.made_records import make_record, make_slice
 from tests.support.made_runs import (
     RUBRIC,
@@ -238,3 +239,45 @@ def test_a_slice_of_few_items_is_decided_by_bars_and_says_so() -> None:
     line = last_line("c" * 29, BAR)
     assert "exit 0" in line
     assert line.endswith("; too few items to compare: facts:en (29 items)")
+
+
+# A loss that a pool hides
+
+
+def pooled_run(lost: int, *own: Threshold) -> Report:
+    """Return a run of five languages in a pool; Polish lost so many of 60 answers."""
+    names = ("en", "bg", "hu", "be", "pl")
+    slices = [graded_slice(name, BAR) for name in names[:-1]]
+    slices.append(graded_slice("pl", BAR, *own))
+    pool = replace(DROP, pool=True)
+    dataset = facts_dataset(*slices, pooled=(pool,))
+    old = []
+    new = []
+    for name in names:
+        old += answered("c" * 60, name)
+        letters = "i" * lost + "c" * (60 - lost) if name == "pl" else "c" * 60
+        new += answered(letters, name)
+    return run_of(new, dataset, baseline=before(run_of(old, dataset), "OLD"))
+
+
+def test_a_pool_cannot_outvote_a_language_that_lost_more_than_it_may() -> None:
+    """Nine of 60 is beyond the pool's margin, and shown to be real, but too few to fail it."""
+    report = pooled_run(9)
+    assert {gate.state for gate in report.decision.gates} == {"PASS"}
+    assert report.decision.code == 6
+    line = report.decision.line
+    assert line.startswith("LOSS HIDDEN IN A POOL: exit 6; facts:pl lost 9 of 60")
+    assert "give the language a drop" in line
+    assert list(next_step(report, Path("out"))) == ["next: qagate compare OLD out"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "own"),
+    [(5, ()), (3, ()), (9, (change("drop", 0.3),))],
+    ids=["within the margin", "not shown", "a gate of its own"],
+)
+def test_a_smaller_loss_is_left_to_the_pool(
+    lost: int, own: tuple[Threshold, ...]
+) -> None:
+    """So is that of a language with a gate of its own, which decides about it."""
+    assert pooled_run(lost, *own).decision.code == 0

@@ -83,3 +83,15 @@ def test_a_model_beside_a_file_is_no_comparison(model: str, earlier: str) -> Non
 def test_equal_answers_of_a_model_are_no_file() -> None:
     results = gates(both("c" * 30), both("c" * 30), "openai:m", "openai:m")
     assert {gate.state for gate in results} == {"PASS"}
+
+
+def test_a_models_answers_of_the_same_run_are_no_new_ones() -> None:
+    """One call under one name of a run, however it came into both: nobody asked the new model."""
+    old = both("c" * 30, asked_by="r1")
+    new = [*both("c" * 30, asked_by="r2")]
+    new[0] = replace(new[0], asked_by="r1")
+    english, polish = gates(new, old, model="openai:m", earlier_model="openai:m")
+    assert english.state == "INCONCLUSIVE"
+    assert "1 of 30 answers are the baseline's own" in english.reason
+    assert "--fresh NAME" in english.reason
+    assert polish.state == "PASS"

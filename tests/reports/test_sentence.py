@@ -400,6 +400,14 @@ ROWS = {
         about=("simpleqa:pl (NOT_ATTEMPTED)",),
         text="Cannot be decided: the gates would not notice a loss in Polish.",
     ),
+    "a pool that outvotes a language": Row(
+        cause=Cause.OUTVOTED,
+        gates=HOLD,
+        about=("simpleqa:pl lost 41 and won 3 of 340 answers",),
+        text="Cannot be decided: Polish lost 41 and won 3 of 340 answers, and no gate is about "
+        "it alone.",
+        advice="Give the language a margin of its own",
+    ),
     "nothing graded": Row(
         cause=Cause.NOTHING_GRADED,
         code=4,

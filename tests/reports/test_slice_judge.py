@@ -164,7 +164,7 @@ def test_without_any_labels_the_way_out_is_named() -> None:
         SPEC,
     )
     assert judge.obstacle.startswith("judge not measured in en: no labelled answers")
-    assert "qagate new labels_en --kind judged --lang en" in judge.obstacle
+    assert "label answers of this run (qagate label RUN)" in judge.obstacle
     assert "judge: unmeasured in the dataset.yaml of facts" in judge.obstacle
 
 

@@ -70,6 +70,8 @@ class RunProcess:
     name: RunName
     parts: tuple[RunPart, ...] = WHOLE
     """The shards that it asks."""
+    compared_with: frozenset[str] = frozenset()
+    """The ids of the runs whose answers it is compared with: it is none of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +119,13 @@ def goes_on_with(
 ) -> bool:
     """Return whether a process belongs to the last run of its name.
 
-    Not if that run began too long ago, unless a provider still has calls of it. Nor if it is
-    over: all of it, or a part of this process, which would then be done a second time.
+    Not if its answers are compared with those of that run: a model that was deployed since, under
+    the same name and in the same CI run, has to be asked. Not if that run began too long ago,
+    unless a provider still has calls of it. Nor if it is over: all of it, or a part of this
+    process, which would then be done a second time.
     """
+    if last.id in process.compared_with:
+        return False
     if now - last.started > LONGEST_RUN_SECONDS and not has_open_batches:
         return False
     if process.name.is_given:

@@ -6,6 +6,7 @@ as a date, or another name than was asked for.
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 
 from qagate.evaluators.core import UsageError
@@ -39,6 +40,21 @@ def _bare_name(name: str) -> str:
     """Return a model's name without a gateway's prefix and the words for "newest release"."""
     last_part = name.casefold().rstrip("/").rpartition("/")[2]
     return last_part.removesuffix(":latest").removesuffix("-latest")
+
+
+def asked_spec(spec: str, identity: Mapping[str, object]) -> str:
+    """Return the SPEC of the model that is asked, whatever a models file calls its entry.
+
+    ``identity`` is what sets the model apart; two entries with other parameters are one model.
+    """
+    provider = identity.get("provider")
+    name = identity.get("name")
+    if not provider or not name:
+        return spec
+    base_url = identity.get("base_url")
+    if not base_url:
+        return f"{provider}:{name}"
+    return f"{provider}:{name}@{base_url}"
 
 
 _SPEC = re.compile(r"(?P<provider>[^:]+):(?P<name>.+?)(@(?P<url>https?://.+))?")

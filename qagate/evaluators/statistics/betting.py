@@ -75,14 +75,14 @@ def log_capital(seen: Observations, mean: float) -> Array:
     return log_sum - math.log(len(BETS))
 
 
-def first_above(seen: Observations, mean: float) -> float:
+def first_above(seen: Observations, mean: float, decisive: float = DECISIVE) -> float:
     """Return after how many units it was first shown that the true mean is above ``mean``.
 
-    That is when the capital of a bet on it reached DECISIVE. Infinity if it never did.
+    That is when the capital of a bet on it reached ``decisive``. Infinity if it never did.
     """
     if mean >= seen.bound:
         return math.inf
-    is_shown_after_unit = log_capital(seen, mean) >= math.log(DECISIVE)
+    is_shown_after_unit = log_capital(seen, mean) >= math.log(decisive)
     if not is_shown_after_unit.any():
         return math.inf
     index_of_first = float(is_shown_after_unit.argmax())
@@ -116,19 +116,26 @@ Test = tuple[Observations, Observations, float, float]
 which it is a PASS; the mean below which it is a FAIL."""
 
 
-def first_verdict(tests: Sequence[Test]) -> Literal["PASS", "FAIL", ""]:
+def first_verdict(
+    tests: Sequence[Test], passing_capital: float = DECISIVE
+) -> Literal["PASS", "FAIL", ""]:
     """Return which comes first for any unknown values: PASS of all tests, FAIL of one, or neither.
 
-    Later units change nothing, so it may be looked for after every one.
+    Later units change nothing, so it may be looked for after every one. ``passing_capital`` is
+    what a PASS takes: more than DECISIVE where a model was tried before.
     """
     # With unknown values at their lowest, PASS comes latest and FAIL earliest.
-    all_pass = max(first_above(low, passing) for low, _, passing, _ in tests)
+    all_pass = max(
+        first_above(low, passing, passing_capital) for low, _, passing, _ in tests
+    )
     one_fails = min(first_below(low, failing) for low, _, _, failing in tests)
     if all_pass < math.inf and all_pass <= one_fails:
         return "PASS"
     # With unknown values at their highest, it is the other way round.
     one_fails = min(first_below(high, failing) for _, high, _, failing in tests)
-    all_pass = max(first_above(high, passing) for _, high, passing, _ in tests)
+    all_pass = max(
+        first_above(high, passing, passing_capital) for _, high, passing, _ in tests
+    )
     if one_fails < all_pass:
         return "FAIL"
     return ""

@@ -33,6 +33,7 @@ VALUED = frozenset((
     "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge",
     "--key-env", "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models",
     "--prompt", "--recorded", "--repeats", "--report-dir", "--rpm", "--seed", "--shard",
+    "--shards-at-once",
     "-c", "-k", "-m", "-n",
     "-o", "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
     "--deselect", "--dist", "--durations", "--durations-min", "--ignore", "--ignore-glob",

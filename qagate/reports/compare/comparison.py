@@ -181,10 +181,17 @@ def lost_answers(compared: Sequence[Compared], failed: Container[str]) -> Iterat
     By McNemar's exact test with Holm's adjustment, or where a pooled gate of it ``failed``.
     """
     for sides in compared:
-        yield from _lost_answers(sides, failed)
+        for side, difference in shown_losses(sides, failed):
+            yield loss_text(side, difference)
 
 
-def _lost_answers(sides: Compared, failed: Container[str]) -> Iterator[str]:
+def shown_losses(
+    sides: Compared, failed: Container[str] = ()
+) -> Iterator[tuple[PairedSlice, PairedDifference]]:
+    """Yield each slice that is shown to be worse than before, with its difference; worst first.
+
+    Those of a data set whose pooled gate ``failed`` are shown to be if they lost anything.
+    """
     differences_of_slices = []
     for side in sides.values():
         if side.slice_.kind.answered:
@@ -197,10 +204,11 @@ def _lost_answers(sides: Compared, failed: Container[str]) -> Iterator[str]:
     for (side, difference), p_value in tested:
         is_shown = p_value < 0.05 or f"{side.slice_.dataset}:*" in failed
         if is_shown and difference.value < 0:
-            yield _loss(side, difference)
+            yield side, difference
 
 
-def _loss(side: PairedSlice, difference: PairedDifference) -> str:
+def loss_text(side: PairedSlice, difference: PairedDifference) -> str:
+    """Return how many answers a slice lost and won, of how many."""
     text = f"{side.slice_.name} lost {difference.broke:,}"
     if difference.fixed:
         text += f" and won {difference.fixed:,}"

@@ -1,4 +1,4 @@
-"""Recorded answers that are the earlier run's own: nothing differs from itself.
+"""Answers that are the earlier run's own: nothing differs from itself.
 
 Answers from a file say nothing of when they were given. A file that was exported twice, or that
 somebody forgot to replace, holds the old answers and would pass every gate on a change. So
@@ -10,9 +10,10 @@ answers so says it by a column ``run`` or ``date`` that differs.
 from collections.abc import Mapping, Sequence
 
 from qagate.evaluators.core import RECORDED
+from qagate.evaluators.output import plural
 from qagate.reports.compare.sides import PairedSlice
-from qagate.reports.compare.states import Pair
-from qagate.reports.run.report import Obstacle
+from qagate.reports.compare.states import Pair, Pairing
+from qagate.reports.run.report import ASK_ANEW, Obstacle
 
 MOST_BY_CHANCE = 20
 """Different answers of a slice: with more of them, two runs never agree in all by chance."""
@@ -34,6 +35,22 @@ def other_source(model: str, earlier_model: str, role: str) -> str:
     return (
         f"the {role}'s answers stood in a data file, and these are given by {model}; "
         f"{Obstacle.OTHER_ITEMS} a run of a model"
+    )
+
+
+def same_run(pairing: Pairing, role: str) -> str:
+    """Return why a model's answers are the earlier run's own; nothing where all were asked anew.
+
+    A model behind one name changes while the name stays, so only answers that another run asked
+    say anything about it.
+    """
+    asked = [pair for pair in pairing.pairs if pair.new.asked_by]
+    same = [pair for pair in asked if pair.new.asked_by == pair.old.asked_by]
+    if not same:
+        return ""
+    return (
+        f"{len(same):,} of {plural(len(asked), 'answer')} are the {role}'s own, which the same run "
+        f"asked; ask them anew: {ASK_ANEW}"
     )
 
 

@@ -75,13 +75,13 @@ def pair_records(
     old: Sequence[Record],
     read: Iterable[Record] | None = None,
     *,
-    answered: bool = True,
+    by_digest: bool = False,
 ) -> Pairing:
     """Pair the records of a slice: by id and repeat, else by question, context and repeat.
 
     ``read`` are the earlier answers as this run reads them, by today's ids. Then an earlier grade
     is what stands there, and unknown where nothing does. None takes the earlier run's own grades.
-    ``answered`` is whether a model answers the items: of labelled answers each word counts.
+    ``by_digest``: each word of an item counts, its gold too, as of labelled answers.
     """
     readings = None
     if read is not None:
@@ -99,7 +99,7 @@ def pair_records(
             reading = readings.get((record.id, record.repeat))
             as_read = ungraded(earlier) if reading is None else reading
         edited = is_edited(record, earlier)
-        if not answered:
+        if by_digest:
             edited = record.digest != earlier.digest
         pairs.append(_pair(as_read, record, edited=edited))
     claimed = {earlier.key for earlier in partners.values()}

@@ -7,6 +7,7 @@ from qagate.evaluators.statistics.intervals import figure, span_of
 from qagate.reports.compare.sides import Sides
 from qagate.reports.gates.change_evidence import ChangeEvidence, is_strict
 from qagate.reports.gates.remedies import remedies_of, units_to_decide
+from qagate.reports.gates.strictness import Strictness
 from qagate.reports.run.report import GateState
 
 
@@ -70,12 +71,14 @@ def _basis(evidence: ChangeEvidence) -> Iterator[str]:
         yield plural(evidence.change.seen.n, "pair")
     yield from missing_basis(evidence)
     yield from added_basis(sides)
-    if is_strict(evidence.strictness):
-        level = 100 * (1 - 2 * evidence.strictness.tail)
-        yield (
-            f"held to {level:.4g} %, as set {evidence.strictness.number} "
-            "of answers of this model"
-        )
+    yield from strictness_basis(evidence.strictness)
+
+
+def strictness_basis(strictness: Strictness) -> Iterator[str]:
+    """Yield what a gate is held to where it is more than usual."""
+    if is_strict(strictness):
+        level = 100 * (1 - 2 * strictness.tail)
+        yield f"held to {level:.4g} %, as set {strictness.number} of answers of this model"
 
 
 def missing_basis(evidence: ChangeEvidence) -> Iterator[str]:

@@ -18,6 +18,7 @@ from qagate.reports.run.report import Cause, Decision, GateResult, SessionStatus
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
 NO_LOSS_SEEN = "NO GATE SEES A LOSS"
+LOSS_IN_A_POOL = "LOSS HIDDEN IN A POOL"
 NOTHING_GRADED = "NOTHING GRADED"
 UNHEALTHY = "UNHEALTHY ANSWERS"
 MOST_SYMPTOMS = 3
@@ -39,6 +40,8 @@ class SessionFacts(SessionStatus):
     """The slices that are compared with an earlier run, and have no gate on the difference."""
     blind: tuple[str, ...] = ()
     """The slices whose gates would pass without any right answer, each with what these become."""
+    outvoted: tuple[str, ...] = ()
+    """What slices lost beyond the margin of the pool that stands in for a gate of their own."""
     unmet: str = ""
     """Why a baseline is needed, where there is none, and which to give."""
     lost: tuple[str, ...] = ()
@@ -150,6 +153,7 @@ def _about(cause: Cause, facts: SessionFacts) -> tuple[str, ...]:
         Cause.NO_BASELINE: (facts.unmet,),
         Cause.NO_CHANGE_GATE: facts.unpaired,
         Cause.BLIND: facts.blind,
+        Cause.OUTVOTED: facts.outvoted,
         Cause.UNHEALTHY: facts.unhealthy,
     }
     return named.get(cause, ())
@@ -374,6 +378,17 @@ def _blind(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | No
     return INCONCLUSIVE, f"{NO_LOSS_SEEN} in {names}: exit {INCONCLUSIVE}; {reason}"
 
 
+def _outvoted(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
+    if not facts.outvoted:
+        return None
+    losses = first_of(facts.outvoted)
+    reason = (
+        "shown to be worse, and by more than the margin of the pool that stands in for a gate of "
+        "its own; give the language a drop"
+    )
+    return INCONCLUSIVE, f"{LOSS_IN_A_POOL}: exit {INCONCLUSIVE}; {losses}: {reason}"
+
+
 def _unhealthy(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine | None:
     """Return that a PASS is none, as too many answers are ill; the remarks say of what.
 
@@ -412,6 +427,7 @@ BY_GATES: Mapping[Cause, Rule] = {
     Cause.NO_BASELINE: _baseline_lacks,
     Cause.NO_CHANGE_GATE: _unpaired,
     Cause.BLIND: _blind,
+    Cause.OUTVOTED: _outvoted,
     Cause.UNHEALTHY: _unhealthy,
 }
 """What decides by the gates, in this order; where none of them does, the run passed."""

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from qagate.evaluators.number_text import figure, span_of
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.evaluators.statistics.intervals import TAIL, UNDEFINED, Estimate
 from qagate.evaluators.statistics.metrics import USAGE
 from qagate.reports.compare.sides import Sides
 from qagate.reports.judge.errors import JudgeErrors
@@ -26,16 +26,16 @@ class JudgeScale:
             return UNDEFINED
         return self.errors.youden().estimate
 
-    def shrunk(self, margin: float) -> float:
+    def shrunk(self, margin: float, tail: float = TAIL) -> float:
         """Return the largest change that the judge may show if the true one keeps to the margin.
 
-        It goes by J's lower end; -infinity where J may be 0.
+        It goes by J's lower end, which errs with a chance of ``tail``; -infinity where J may be 0.
         """
         if self.errors.unknown:
             return margin
         if self.errors.obstacle:
             return -math.inf
-        gain = self.errors.youden().low
+        gain = self.errors.youden(tail).low
         return margin * gain if gain > 0 else -math.inf
 
     def text(self, difference: Estimate) -> str:

@@ -30,6 +30,11 @@ class Strictness:
         return ONE_SIDED / self.number**2
 
     @property
+    def capital(self) -> float:
+        """What a bet has to reach where a gate is decided one by one; 40 for the first set."""
+        return 1 / self.tail
+
+    @property
     def z(self) -> float:
         """The normal quantile of that end; 1.96 for the first set."""
         return NormalDist().inv_cdf(1 - self.tail)

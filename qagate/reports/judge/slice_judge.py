@@ -18,7 +18,7 @@ from qagate.evaluators.statistics.misclassification import Confusion, Reader
 from qagate.reports.judge.classes import border_of
 from qagate.reports.judge.errors import JudgeErrors
 from qagate.reports.judge.labels import Labels
-from qagate.reports.run.report import Obstacle
+from qagate.reports.run.report import LABEL, Obstacle
 
 RARE = 0.05
 """The share of both runs' grades under which NOT_ATTEMPTED may go without labels."""
@@ -143,13 +143,10 @@ class SliceJudge:
 
 
 def _without_labels(slice_: Slice) -> str:
-    name = f"labels_{slice_.language.lower().replace('-', '_')}"
-    kind = "judged-ratings" if slice_.kind.rated else "judged"
-    command = f"qagate new {name} --kind {kind} --lang {slice_.language}"
     return (
         f"judge {Obstacle.UNMEASURED} in {slice_.language}: no labelled answers by its rubric; "
-        f"label answers by the same rubric ({command}), or say judge: unmeasured in the "
-        f"dataset.yaml of {slice_.dataset}"
+        f"label answers of this run ({LABEL}), or say judge: unmeasured in the dataset.yaml of "
+        f"{slice_.dataset}"
     )
 
 

@@ -97,7 +97,7 @@ def check_collected(config: pytest.Config, plan: Plan, keys: Collection[str]) ->
     ``keys`` are those of the items with a test. Where the user chose tests by an option, or by
     code that an option names, the verdict says which slices are missing.
     """
-    is_chosen = any(getattr(config.option, name, None) for name in CHOOSING)
+    is_chosen = any(config.getoption(name, None) for name in CHOOSING)
     if is_chosen or config.option.pyargs:
         return
     slices_with_tests = {plan.items[key].slice.name for key in keys}

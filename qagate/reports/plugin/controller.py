@@ -136,9 +136,7 @@ class Controller:
         store = self.outcome_store if self._distributed else None
         early_engine = config.stash.get(worker.EARLY_ENGINE, None)
         # Where the last tests may be left out, little is asked ahead of the tests.
-        may_end_early = any(
-            getattr(config.option, name, None) for name in MAY_END_EARLY
-        )
+        may_end_early = any(config.getoption(name, None) for name in MAY_END_EARLY)
         ahead = self._run.has_fixed_order or not may_end_early
         check_files(self._options.concurrency, self._workers)
         outcomes = self._run.open(store, early_engine, ahead=ahead)

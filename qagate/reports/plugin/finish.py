@@ -32,21 +32,22 @@ from qagate.reports.render.writer import append_summary, write
 from qagate.reports.run import clean, judge_replies
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.baselines import promoted
-from qagate.reports.run.decisions import answers_of, earlier_tries
+from qagate.reports.run.decisions import answers_of, at_any_look, uncounted_tries
 from qagate.reports.run.earlier_answers import reading_of
 from qagate.reports.run.json_data import ordered
 from qagate.reports.run.known_decisions import (
     DECISION,
+    decisions_at,
+    decisions_in_folders,
     document_of,
-    known_here,
+    together,
 )
 from qagate.reports.run.lineage import (
     RetiredIds,
+    TriedBefore,
     chain_of,
-    tried_beside,
-    unsettled,
 )
-from qagate.reports.run.provenance import provenance
+from qagate.reports.run.provenance import provenance, sent_spec
 from qagate.reports.run.record import Record, total_cost
 from qagate.reports.run.report import WARNING, Decided, Report
 from qagate.reports.run.run_json import load_report
@@ -139,8 +140,10 @@ def _with_history(
 ) -> Facts:
     """Return the facts with what was decided before over the same data."""
     options = run.options
-    known = known_here(options.here, options.report_dir, options.ledger)
-    answers = answers_of(records, facts.provenance)
+    in_ledger = decisions_at(options.ledger)
+    in_folders = decisions_in_folders(options.here, options.report_dir)
+    known = together(in_folders, in_ledger)
+    answers = answers_of(records, facts.provenance, baseline)
     tries: Mapping[str, tuple[str, ...]] = {}
     retired_since: RetiredIds = {}
     needs_baseline = ""
@@ -148,16 +151,29 @@ def _with_history(
         needs_baseline = _needed_baseline(run, answers.keys(), known)
     elif not options.monitor:
         before = [decided for decided in known if decided.at < facts.started]
-        chain = chain_of(baseline)
-        tried = [earlier.sha256 for earlier in tried_beside(facts.model, chain)]
-        tries = earlier_tries(facts.model, tried, answers, before)
-        retired_since = unsettled(facts.model, chain, before)
+        tried = TriedBefore(
+            model=sent_spec(facts.model, facts.provenance),
+            chain=chain_of(baseline),
+            known=tuple(before),
+            at_any_look=at_any_look(run.plan),
+        )
+        tries = tried.tries(answers)
+        retired_since = tried.unsettled
+        facts = _with_note(facts, uncounted_tries(baseline, in_ledger))
     return replace(
         facts,
         tries=tries,
         unsettled=retired_since,
         needs_baseline=needs_baseline,
     )
+
+
+def _with_note(facts: Facts, note: str) -> Facts:
+    """Return the facts with one more note, unless it is empty."""
+    if not note:
+        return facts
+    notes = (*facts.session.notes, note)
+    return replace(facts, session=replace(facts.session, notes=notes))
 
 
 def _needed_baseline(

@@ -28,16 +28,6 @@ NARROWING_OPTIONS = (
     "doctestmodules",
 )
 """Options that drop tests, or run none."""
-COLLECTION_HOOKS = (
-    "pytest_collection",
-    "pytest_collect_directory",
-    "pytest_collection_modifyitems",
-    "pytest_ignore_collect",
-    "pytest_pycollect_makeitem",
-)
-"""Where a plugin may drop tests."""
-IGNORE_LISTS = ("collect_ignore", "collect_ignore_glob")
-"""What a conftest.py calls the files that pytest is to skip."""
 KNOWN_PLUGINS = (
     "_pytest.",
     "xdist.",
@@ -55,7 +45,7 @@ def takes_all_items(config: pytest.Config, files: Sequence[Path]) -> bool:
     limit = config.getoption("qa_limit") or ""
     if limit.startswith("first"):
         return False
-    if any(getattr(config.option, name, None) for name in NARROWING_OPTIONS):
+    if any(config.getoption(name, None) for name in NARROWING_OPTIONS):
         return False
     if _may_drop_tests(config):
         return False
@@ -69,7 +59,10 @@ def takes_all_items(config: pytest.Config, files: Sequence[Path]) -> bool:
 def _may_drop_tests(config: pytest.Config) -> bool:
     """Whether a loaded plugin, or a ``conftest.py`` among them, may drop tests."""
     for plugin in config.pluginmanager.get_plugins():
-        if any(getattr(plugin, name, None) for name in IGNORE_LISTS):
+        # What a conftest.py calls the files that pytest is to skip.
+        ignored_files = getattr(plugin, "collect_ignore", None)
+        ignored_patterns = getattr(plugin, "collect_ignore_glob", None)
+        if ignored_files or ignored_patterns:
             return True
     return any(
         not module.startswith(KNOWN_PLUGINS) for module in _modules_of_hooks(config)
@@ -78,8 +71,16 @@ def _may_drop_tests(config: pytest.Config) -> bool:
 
 def _modules_of_hooks(config: pytest.Config) -> Iterator[str]:
     """Yield the names of the plugins, or of their modules, that take part in collection."""
-    for name in COLLECTION_HOOKS:
-        for hook in getattr(config.pluginmanager.hook, name).get_hookimpls():
+    hooks = config.pluginmanager.hook
+    may_drop_tests = (
+        hooks.pytest_collection,
+        hooks.pytest_collect_directory,
+        hooks.pytest_collection_modifyitems,
+        hooks.pytest_ignore_collect,
+        hooks.pytest_pycollect_makeitem,
+    )
+    for caller in may_drop_tests:
+        for hook in caller.get_hookimpls():
             if hook.plugin_name.startswith(KNOWN_PLUGINS):
                 yield hook.plugin_name
             else:  # a plugin may be registered under any name

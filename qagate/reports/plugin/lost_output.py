@@ -15,7 +15,7 @@ import pytest
 
 from qagate.evaluators.output import say
 from qagate.reports.plugin.crash_guard import add_cleanup
-from qagate.reports.plugin.progress_display import STREAM
+from qagate.reports.plugin.progress_display import replace_stream, stream_of
 
 
 class LossyStream:
@@ -62,8 +62,8 @@ class LostOutput:
         if not session.config.pluginmanager.has_plugin("terminalreporter"):
             return
         writer = session.config.get_terminal_writer()
-        stream = LossyStream(getattr(writer, STREAM))
-        setattr(writer, STREAM, stream)
+        stream = LossyStream(stream_of(writer))
+        replace_stream(writer, stream)
         add_cleanup(session.config, lambda: _say_loss(stream))
 
 

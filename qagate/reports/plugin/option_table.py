@@ -75,6 +75,14 @@ OPTIONS = (
         ),
     ),
     Option(
+        name="shards-at-once",
+        metavar="M",
+        help=(
+            "where only M of the N shards run at a time: these share --concurrency and "
+            "--rpm, so that no quota lies idle (default: all N)"
+        ),
+    ),
+    Option(
         name="seed",
         metavar="S",
         help="seed of --limit (default: 0)",

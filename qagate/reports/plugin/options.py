@@ -70,6 +70,8 @@ class RunOptions:
     fresh: str
     no_transcripts: bool
     replay: bool
+    shards_at_once: int
+    """How many of the run's shards run at a time: they share its limits on calls."""
     concurrency: int
     """Calls in flight; like ``rpm`` and ``max_cost`` this shard's share of what was given."""
     rpm: int | None
@@ -112,9 +114,13 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
     def run(name: str) -> Path | None:
         return find_run(given[name], here) if name in given else None
 
+    def share(limit: int) -> int:
+        return limit if shard is None else shard.share(limit, shards_at_once)
+
     no_baseline = given.get("baseline") == NO_BASELINE
     selection = _selection(given, here)
     shard = selection.shard
+    shards_at_once = _shards_at_once(given, shard)
     max_cost = value("max-cost", read_amount, None)
     if max_cost is not None and shard is not None:
         max_cost /= shard.of
@@ -146,10 +152,9 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         fresh=value("fresh", read_name, ""),
         no_transcripts="no-transcripts" in given,
         replay="replay" in given,
-        concurrency=_share(
-            value("concurrency", read_whole, DEFAULT_CONCURRENCY), shard
-        ),
-        rpm=_share(read_whole("rpm", given["rpm"]), shard) if "rpm" in given else None,
+        shards_at_once=shards_at_once,
+        concurrency=share(value("concurrency", read_whole, DEFAULT_CONCURRENCY)),
+        rpm=share(read_whole("rpm", given["rpm"])) if "rpm" in given else None,
         max_cost=max_cost,
         deadline=value("deadline", read_amount, None),
         batch="batch" in given,
@@ -159,9 +164,12 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
     )
 
 
-def _share(limit: int, shard: Shards | None) -> int:
-    """Return this shard's share of a limit; all of it in a run without shards."""
-    return limit if shard is None else shard.share(limit)
+def _shards_at_once(given: Mapping[str, Any], shard: Shards | None) -> int:
+    """Return how many shards run at a time: all of them, unless the user says otherwise."""
+    parts = 1 if shard is None else shard.of
+    if "shards-at-once" not in given:
+        return parts
+    return min(parts, read_whole("shards-at-once", given["shards-at-once"]))
 
 
 def _refuse_empty(given: Mapping[str, Any]) -> None:
@@ -187,6 +195,10 @@ def _refuse_conflicts(given: Mapping[str, Any]) -> None:
         raise UsageError(
             "--recorded: the answers are those of the file, and --model would be asked for "
             "others; leave one out"
+        )
+    if "shards-at-once" in given and "shard" not in given:
+        raise UsageError(
+            "--shards-at-once: does nothing without --shard; add it, or leave this out"
         )
     if "batch-wait" in given and "batch" not in given:
         raise UsageError(
@@ -237,7 +249,10 @@ def shard_header(options: RunOptions) -> list[str]:
         "--max-cost": options.max_cost,
     }
     given = [f"{name} {limit:.12g}" for name, limit in limits.items() if limit]
-    return [f"shard {shard.held[0]} of {shard.of}: {', '.join(given)}"]
+    header = f"shard {shard.held[0]} of {shard.of}: {', '.join(given)}"
+    if options.shards_at_once < shard.of:
+        header += f"; {options.shards_at_once} at a time share the limits on calls"
+    return [header]
 
 
 def check_judge_is_named(options: RunOptions, plan: Plan) -> None:

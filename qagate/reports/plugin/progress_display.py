@@ -30,8 +30,6 @@ BAR_WIDTH = 20
 MIN_BAR_WIDTH = 8
 """A bar of fewer columns is left out."""
 MAX_LINES_PER_TEXT = 3
-STREAM = "_file"
-"""Where pytest's TerminalWriter keeps its stream; there is no public way to it."""
 _ERASE_BELOW = b"\x1b[J"
 _CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -70,8 +68,8 @@ class ProgressDisplay:
         if self._descriptor is None:
             return
         if self._is_live:
-            self._screen = Screen(getattr(self._writer, STREAM), self._descriptor)
-            setattr(self._writer, STREAM, self._screen)
+            self._screen = Screen(stream_of(self._writer), self._descriptor)
+            replace_stream(self._writer, self._screen)
             draw = partial(self._guarded, self._draw)
             self._stop_ticking = ticking(draw, SECONDS_PER_DRAWING)
         else:
@@ -83,7 +81,7 @@ class ProgressDisplay:
         self._stop_ticking()
         if self._screen is not None:
             self._screen.show(())
-            setattr(self._writer, STREAM, self._screen.stream)
+            replace_stream(self._writer, self._screen.stream)
             self._screen = None
         if self._descriptor is not None:
             os.close(self._descriptor)
@@ -125,6 +123,16 @@ class ProgressDisplay:
         os.write(self._descriptor, f"{start}{line}\n".encode("utf-8", "replace"))
 
 
+def stream_of(writer: Any) -> Any:
+    """Return the stream of pytest's terminal writer, to which there is no public way."""
+    return writer._file
+
+
+def replace_stream(writer: Any, stream: object) -> None:
+    """Let pytest's terminal writer write to another stream."""
+    writer._file = stream
+
+
 def _own_descriptor(writer: Any) -> int | None:
     """Return a new descriptor of what a terminal writer writes to.
 
@@ -133,7 +141,7 @@ def _own_descriptor(writer: Any) -> int | None:
     if writer is None:
         return None
     try:
-        return os.dup(getattr(writer, STREAM).fileno())
+        return os.dup(stream_of(writer).fileno())
     except (AttributeError, OSError, ValueError):  # some streams have none
         return None
 

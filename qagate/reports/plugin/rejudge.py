@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from qagate.cases.dataset import Plan, Selection
 from qagate.cases.plan import make_plan
-from qagate.evaluators.core import Outcome, Usage, UsageError
+from qagate.evaluators.core import Outcome, ReplyOrigin, Usage, UsageError
 from qagate.evaluators.output import plural
 from qagate.reports.gates.decide import INCONCLUSIVE, OK
 from qagate.reports.plugin.options import RunOptions
@@ -91,7 +91,12 @@ def as_answered(
             seconds=record.answer_seconds or 0.0,
             cost=record.answer_cost,
         )
-        answered[key] = replace(outcome, model=record.model, answering=answering)
+        answered[key] = replace(
+            outcome,
+            model=record.model,
+            answering=answering,
+            asked=ReplyOrigin(at=record.asked_at, run=record.asked_by),
+        )
     return answered
 
 

@@ -32,6 +32,7 @@ from qagate.evaluators.ledger.runs import (
 )
 from qagate.evaluators.models import load
 from qagate.evaluators.models.keys import variables_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.negotiation import Negotiated, negotiated_of
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
@@ -113,7 +114,7 @@ class EngineRun:
         """Whether some answer gets extra metrics."""
         labelled = find_labelled(options, plan, root)
         self.calibrator = Calibrator(plan, labelled, self.connected.judges, options)
-        self.process = run_process(options, plan)
+        self.process = run_process(options, plan, self.earlier)
         self.stopping: Stopping | None = None
         """What says which items need no longer be asked; a feature may set it."""
         self._session = CallSession(
@@ -313,15 +314,19 @@ def _check_monitor(
     from qagate.reports.run.json_data import inner, ordered  # noqa: PLC0415  # few runs monitor
 
     former = baseline.report.model
-    if options.model != former:
+    sent_then = inner(baseline.report.provenance, "sent", former)
+    sent_now: Mapping[str, object] = {}
+    if connected.model is not None:
+        sent_now = ordered(connected.model.identity)
+    asked_then = asked_spec(former, sent_then)
+    asked_now = asked_spec(options.model, sent_now)
+    if asked_now != asked_then:
         raise UsageError(
-            f"--monitor: looks at the baseline's own model, {former}; this run's is "
-            f"{options.model}: leave --monitor out, or give --model {former}"
+            f"--monitor: looks at the baseline's own model, {asked_then}; this run's is "
+            f"{asked_now}: leave --monitor out, or give --model {former}"
         )
-    then = inner(baseline.report.provenance, "sent", former).get("parameters")
-    now = None
-    if former in connected.models:
-        now = ordered(connected.models[former].identity).get("parameters")
+    then = sent_then.get("parameters")
+    now = sent_now.get("parameters")
     if then != now:
         raise UsageError(
             f"--monitor: the parameters of {former} are not the baseline's: {now} in place of "

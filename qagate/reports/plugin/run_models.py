@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from qagate.cases.dataset import Shards
 from qagate.evaluators.core import (
     RECORDED,
     Model,
@@ -86,22 +85,20 @@ def _catalogue(options: RunOptions, judges: PanelSpec) -> Mapping[str, Spec]:
     shard = options.choice.shard
     if shard is None:
         return catalogue
-    return {name: _of_shard(spec, shard) for name, spec in catalogue.items()}
 
+    def share_of(limit: int | None) -> int | None:
+        """Return this shard's share; None, which is no limit, stays None."""
+        return None if limit is None else shard.share(limit, options.shards_at_once)
 
-def _of_shard(spec: Spec, shard: Shards) -> Spec:
-    """Return a model with this shard's share of its limits."""
-    return replace(
-        spec,
-        concurrency=_share_of(spec.concurrency, shard),
-        rpm=_share_of(spec.rpm, shard),
-        tpm=_share_of(spec.tpm, shard),
-    )
-
-
-def _share_of(limit: int | None, shard: Shards) -> int | None:
-    """Return a shard's share of a limit; None, which is no limit, stays None."""
-    return None if limit is None else shard.share(limit)
+    shares = {}
+    for name, spec in catalogue.items():
+        shares[name] = replace(
+            spec,
+            concurrency=share_of(spec.concurrency),
+            rpm=share_of(spec.rpm),
+            tpm=share_of(spec.tpm),
+        )
+    return shares
 
 
 def _check_prompts(options: RunOptions, answering: Spec | None) -> None:

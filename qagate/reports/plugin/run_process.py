@@ -5,8 +5,9 @@ it is no part of it: the same command with more money goes on with the same run.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Plan, Shards
 from qagate.evaluators.ledger.runs import (
@@ -19,12 +20,17 @@ from qagate.evaluators.ledger.runs import (
 from qagate.evaluators.text import canonical, digest
 from qagate.reports.plugin.options import RunOptions
 
+if TYPE_CHECKING:
+    from qagate.reports.run.baseline import Baseline
+
 SPENDING = "QA_SPENDING"
 """The variable that names processes whose spending adds up, where they have no other name."""
 
 
-def run_process(options: RunOptions, plan: Plan) -> RunProcess:
-    """Return what tells the run of this process from others."""
+def run_process(
+    options: RunOptions, plan: Plan, earlier: Iterable["Baseline | None"]
+) -> RunProcess:
+    """Return what tells the run of this process from others; it is none of the ``earlier`` runs."""
     choice = options.choice
     asked = {
         "datasets": [dataset.name for dataset in plan.datasets],
@@ -40,7 +46,15 @@ def run_process(options: RunOptions, plan: Plan) -> RunProcess:
         "fresh": options.fresh,
     }
     name = run_name([canonical(asked)], os.environ)
-    return RunProcess(name=name, parts=_parts(choice.shard))
+    compared_with: set[str] = set()
+    for baseline in earlier:
+        if baseline is not None:
+            compared_with.update(record.asked_by for record in baseline.records)
+    return RunProcess(
+        name=name,
+        parts=_parts(choice.shard),
+        compared_with=frozenset(compared_with),
+    )
 
 
 def _parts(shards: Shards | None) -> tuple[RunPart, ...]:

@@ -16,6 +16,7 @@ from importlib import import_module
 
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import UnwrittenError
+from qagate.evaluators.text import one_line
 
 OWN_FILES = 40
 """Files that a run has open beside its connections: its own, Python's, the ledger's."""
@@ -84,10 +85,7 @@ class ReportWriters:
             with _one_thread():
                 import_module("qagate.reports.plugin.finish").prepare()
         except Exception as error:
-            # The last line of numpy's error says what went wrong.
-            lines = str(error).split("\n")
-            named = [line for line in lines if line.strip()]
-            self._problem = named[-1] if named else type(error).__name__
+            self._problem = _last_line(str(error)) or type(error).__name__
             if not isinstance(error, (ImportError, MemoryError, OSError)):
                 raise  # a crash, which is told as one
 
@@ -110,11 +108,23 @@ def _check_memory() -> None:
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
             check=False,
         )
     if trial.returncode:
-        raise _no_report(f"{limit // 1024:,} kB of memory are too little (ulimit -v)")
+        reason = _last_line(trial.stderr) or f"exit {trial.returncode}"
+        raise _no_report(
+            f"what writes it does not load within {limit // 1024:,} kB of memory, "
+            f"the limit of this process (ulimit -v): {reason}"
+        )
+
+
+def _last_line(text: str) -> str:
+    """Return the last line that is not blank: the one that says what went wrong."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return one_line(lines[-1].strip()) if lines else ""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
 from qagate.reports.gates.decide import (
+    LOSS_IN_A_POOL,
     NO_BASELINE,
     NO_CHANGE_GATE,
     NO_GATE,
@@ -30,6 +31,7 @@ from qagate.reports.run import clean
 from qagate.reports.run.evidence import Comparison
 from qagate.reports.run.report import (
     ASK_ANEW,
+    LABEL,
     REVIEW,
     WARNING,
     GateResult,
@@ -65,11 +67,10 @@ def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
     title = ", ".join(filter(None, [title, gate.pairs, gate.needs]))
     if gate.state == "PASS" and gate.worst == gate.best:
         return [title]
-    reason = (
-        gate.reason.replace(REVIEW, f"qagate review {folder}")
-        if folder
-        else gate.reason
-    )
+    reason = gate.reason
+    if folder:
+        for command in (LABEL, REVIEW):
+            reason = reason.replace(command, command.replace("RUN", f"{folder}"))
     return [title, *wrapped(clean.line(reason), "    ")]
 
 
@@ -312,7 +313,7 @@ def annotations(report: Report) -> Iterator[str]:
             yield f"::{level} title={data(title, ':,')}::{data(text)}"
 
 
-FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
+FEW_LABELS = 30  # below, the next step is to label more
 _NARROWING = (
     "-k",
     "-m",
@@ -365,6 +366,9 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
             if known
             else f"qagate promote v1 {home} --anyway REASON"
         )
+    elif line.startswith(LOSS_IN_A_POOL):
+        earlier = words.run_name(_near(Path(report.baseline or report.anchor)))
+        yield f"qagate compare {shlex.quote(earlier)} {home}"
     elif line.startswith(UNHEALTHY):
         yield again and f"{again}{_MENDED}"
     elif code == 6:
@@ -426,20 +430,41 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
     unclear = [one for one in report.decision.gates if one.state == "INCONCLUSIVE"]
     why = " ".join([report.decision.line, *(one.reason for one in unclear)])
     lacks = "; ".join(f"{one.remedy} for {one.slice}" for one in unclear if one.remedy)
-    if labels := re.search(r"qagate new [^,;)]+", why):
-        yield f"{labels.group()}    # answers that you label: they measure the judge"
+    if LABEL in why:
+        yield _label_command(report, home)
     if audited := re.search(r"qagate review RUN( --\S+ --until-decided)", why):
         yield f"qagate review {home}{audited.group(1)} --to audit"
     if again:
         yield from _run_again(report, why, lacks, again)
-    of_judge = Obstacle.FEW_LABELS, Obstacle.UNMEASURED, Obstacle.DISTRUSTED
-    helped = MORE_LABELS, *(WAYS_OUT[one] for one in of_judge)
-    if any(one.remedy.endswith(helped) for one in unclear):
+    by_labels = (
+        MORE_LABELS,
+        WAYS_OUT[Obstacle.FEW_LABELS],
+        WAYS_OUT[Obstacle.UNMEASURED],
+    )
+    if _has_few_labels(why) or any(gate.remedy.endswith(by_labels) for gate in unclear):
+        yield _label_command(report, home)
+    if any(gate.remedy == WAYS_OUT[Obstacle.DISTRUSTED] for gate in unclear):
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (
         rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)
     ):
         yield f"{again}    # after adding {rows.group()}"
+
+
+def _label_command(report: Report, home: str) -> str:
+    """Return the command by which people label answers, of the baseline too where there is one."""
+    earlier = ""
+    if report.baseline:
+        name = words.run_name(_near(Path(report.baseline)))
+        earlier = f" --baseline={shlex.quote(name)}"
+    return f"qagate label {home}{earlier}    # your labels measure the judge"
+
+
+def _has_few_labels(why: str) -> bool:
+    """Return whether a judge was refused by so few labels that more are the next step."""
+    refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
+    labels = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
+    return labels is not None and int(labels.group(1)) < FEW_LABELS
 
 
 def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
@@ -454,10 +479,6 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
     if NAME_A_MODEL in why:
         others = shlex.join(_without(again, ("--judge",)))
         yield f"{others} --judge anthropic:claude-opus-4-1 --dry-run"
-    refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
-    few = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
-    if few and int(few.group(1)) < FEW_LABELS:
-        yield f"{again}    # after labelling {FEW_LABELS} answers or more; now {few.group(1)}"
     by_rejudging = WAYS_OUT[Obstacle.CHANGED]
     if blocked := [one for one in report.decision.gates if one.remedy == by_rejudging]:
         role = "anchor" if all(one.anchored for one in blocked) else "baseline"

@@ -731,6 +731,16 @@ def _blind(run: RunInWords) -> Sentence:
     )
 
 
+def _outvoted(run: RunInWords) -> Sentence:
+    loss = run.names.in_words(run.report.decision.about[0])
+    return Sentence(
+        text=f"{OPEN}: {loss}, and no gate is about it alone.",
+        numbers="That is more than all languages together may lose, and these hold.",
+        advice="Give the language a margin of its own, such as drop: {max: 0.05}.",
+        advice_title=TO_DECIDE,
+    )
+
+
 def _unhealthy(run: RunInWords) -> Sentence:
     about = run.names.in_words(run.report.decision.about[0])
     reason, _, rest = about.partition("; ")
@@ -977,6 +987,7 @@ BY_CAUSE: Mapping[Cause, Telling] = {
     Cause.NO_BASELINE: _no_baseline,
     Cause.NO_CHANGE_GATE: _no_change_gate,
     Cause.BLIND: _blind,
+    Cause.OUTVOTED: _outvoted,
     Cause.UNHEALTHY: _unhealthy,
     Cause.PASSED: _passed,
     Cause.READ_ANEW: _read_anew,

@@ -1,7 +1,7 @@
 """What the user accepted on the command line itself, for this run alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.text import shown
@@ -15,6 +15,9 @@ class Accepted:
     """Slices of the baseline that this run lacks (``--accept-changed slices=NAMES``)."""
     gates: str = ""
     """The hash of the gates that are gone, waived or laxer (``--accept-changed gates=HASH``)."""
+    measured: Mapping[str, str] = field(default_factory=dict)
+    """How results of another tool were measured otherwise, by field: what it is now
+    (``qagate decide --accept-changed FIELD=NEW``)."""
     no_baseline: bool = False
     """Whether no baseline was wanted, although one may be known (``--baseline=none``)."""
 
@@ -28,6 +31,7 @@ class Accepted:
             parts.append(f"slices={','.join(self.slices)}")
         if self.gates:
             parts.append(f"gates={self.gates}")
+        parts += [f"{name}={value}" for name, value in self.measured.items()]
         return f"accepted: {', '.join(parts)}" if parts else ""
 
 

@@ -5,23 +5,31 @@ beside this baseline and those before it, of which one may pass by chance? And m
 baseline: was its decision 0 beside the baseline before it, or, without one, the first that there
 was?
 
-A set of answers of a slice is named by the runs that asked them; recorded answers by their text.
-The same answers read again, whole or in part, are the same set.
+A set of answers of a slice is named by the runs that asked them; recorded answers by their texts.
+The same answers read again, whole or in part, are the same set. Beside a baseline only answers
+that can be compared name it: whoever corrects an item draws its answer anew, but no gate gains by
+it, as an edited item counts at its worst.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qagate.cases.dataset import SEQUENTIAL, Plan
 from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.text import digest
+from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.json_data import inner
+from qagate.reports.run.partners import EarlierRecords, is_edited
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Decided, Report, SliceAnswers
 
 PASSED = 0
 FAILED = 1
 INCONCLUSIVE = 6
+RECORDED_KEPT = 256
+"""Hashes of recorded answers that name their set; more of them would tell no more sets apart."""
+HASH_LENGTH = 12
 ENDS: Mapping[int, str] = {
     PASSED: "PASS",
     FAILED: "FAIL",
@@ -31,27 +39,47 @@ ENDS: Mapping[int, str] = {
 
 
 def answers_of(
-    records: Iterable[Record], provenance: Mapping[str, object]
+    records: Iterable[Record],
+    provenance: Mapping[str, object],
+    baseline: Baseline | None = None,
 ) -> dict[str, SliceAnswers]:
-    """Return what names the answers of each slice, by its name."""
+    """Return what names the answers of each slice beside a baseline, by the slice's name."""
     answers: dict[str, SliceAnswers] = {}
     for name, records_of_slice in by_slice(records).items():
         prompt = inner(provenance, "slices", name).get("prompt", "")
+        compared = records_of_slice
+        if baseline is not None and name in baseline.slices:
+            compared = _comparable(records_of_slice, baseline.slices[name])
+        asked = Counter(record.asked_by for record in compared if record.asked_by)
         answers[name] = SliceAnswers(
-            prompt=str(prompt), name=_set_name(records_of_slice)
+            prompt=str(prompt),
+            asked=dict(sorted(asked.items())),
+            recorded=() if asked else _hashes_of(compared),
         )
     return answers
 
 
-def _set_name(records: Sequence[Record]) -> str:
-    """Return the ids of the runs that asked these answers, or a hash of recorded ones."""
-    runs = {record.asked_by for record in records if record.asked_by}
-    if runs:
-        return " ".join(sorted(runs))
-    texts = []
+def _comparable(
+    records: Sequence[Record], earlier: Sequence[Record]
+) -> tuple[Record, ...]:
+    """Return the records of items that the earlier run has, and that ask the same there."""
+    earlier_records = EarlierRecords.of(earlier)
+    comparable = []
     for record in records:
-        texts.append([record.id, record.repeat, record.answer])
-    return digest(sorted(texts, key=str))
+        partner = earlier_records.partner(record, record.repeat)
+        if partner is not None and not is_edited(record, partner):
+            comparable.append(record)
+    return tuple(comparable)
+
+
+def _hashes_of(records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the smallest hashes of recorded answers, RECORDED_KEPT at most."""
+    hashes = set()
+    for record in records:
+        if record.answer is not None:
+            text = digest([record.id, record.repeat, record.answer])
+            hashes.add(text[:HASH_LENGTH])
+    return tuple(sorted(hashes)[:RECORDED_KEPT])
 
 
 def earlier_tries(
@@ -59,16 +87,18 @@ def earlier_tries(
     baselines: Collection[str],
     answers: Mapping[str, SliceAnswers],
     known: Iterable[Decided],
+    at_any_look: Collection[str] = (),
 ) -> dict[str, tuple[str, ...]]:
     """Return how the earlier sets of answers of each slice ended, oldest first.
 
     They are those of the same model and answer prompt beside one of these baselines, which are
-    named by the checksums of their records. Nightly runs (``--monitor``) are no tries.
+    named by the checksums of their records. Nightly runs (``--monitor``) are no tries. Nor is a
+    set to which answers were only added, in slices whose gates may be decided ``at_any_look``.
     """
     tries = {}
     decisions = sorted(known, key=lambda decided: decided.at)
     for name, own in answers.items():
-        ends: dict[str, str] = {}
+        ends: dict[tuple[str, ...], str] = {}
         for decided in decisions:
             is_beside = decided.baseline in baselines
             is_alike = is_beside and may_be_one_spec(decided.model, model)
@@ -77,15 +107,66 @@ def earlier_tries(
             earlier = decided.answers.get(name)
             if earlier is None or earlier.prompt != own.prompt:
                 continue
-            if not is_part_of(own.name, earlier.name):
-                ends[earlier.name] = ENDS[decided.code]
+            is_same_set = is_part_of(own, earlier)
+            if name in at_any_look and is_extended(earlier, own):
+                is_same_set = True
+            if not is_same_set:
+                ends[(*earlier.asked, *earlier.recorded)] = ENDS[decided.code]
         tries[name] = tuple(ends.values())
     return tries
 
 
-def is_part_of(name: str, other: str) -> bool:
-    """Return whether a set of answers is the same as another one, or a part of it."""
-    return set(name.split()) <= set(other.split())
+def uncounted_tries(baseline: Baseline, in_ledger: Iterable[Decided]) -> str:
+    """Return that earlier sets of answers may not be counted, and why; empty where all are.
+
+    A ledger that was begun after the baseline's run, or that is another one, does not know what
+    was tried beside it.
+    """
+    decided = baseline.report.decided
+    if decided is None or not decided.run:
+        return ""
+    if any(known.run == decided.run for known in in_ledger):
+        return ""
+    return (
+        f"earlier sets of answers of this model may not be counted: the ledger knows no run of "
+        f"{baseline.path}; keep one ledger for all runs of a release"
+    )
+
+
+def is_part_of(answers: SliceAnswers, other: SliceAnswers) -> bool:
+    """Return whether a set of answers is the same as another one, or a part of it.
+
+    Of recorded answers the hashes are compared as far as the other set keeps them.
+    """
+    hashes = answers.recorded
+    if len(other.recorded) == RECORDED_KEPT:
+        hashes = tuple(text for text in hashes if text <= other.recorded[-1])
+    return answers.asked.keys() <= other.asked.keys() and set(hashes) <= set(
+        other.recorded
+    )
+
+
+def is_extended(answers: SliceAnswers, other: SliceAnswers) -> bool:
+    """Return whether another set keeps all of these answers, so that none was drawn anew."""
+    if not answers.asked:
+        return False
+    return all(other.asked.get(run, 0) >= count for run, count in answers.asked.items())
+
+
+def at_any_look(plan: Plan) -> set[str]:
+    """Return the slices whose gates on a change all hold however often one looks.
+
+    A set of answers that grows is no second chance there. A sample is left out: a larger one
+    puts new items between those that were looked at.
+    """
+    names = set()
+    for dataset in plan.datasets:
+        for slice_ in dataset.slices.values():
+            gates = (*slice_.thresholds, *dataset.pooled)
+            evidence = {gate.evidence for gate in gates if gate.paired}
+            if evidence == {SEQUENTIAL} and slice_.name not in plan.samples:
+                names.add(slice_.name)
+    return names
 
 
 def why_no_baseline(report: Report, known: Iterable[Decided]) -> str:

@@ -18,6 +18,7 @@ from qagate.cases.earlier import (
 from qagate.evaluators.core import Case, Outcome
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.partners import EarlierRecords, is_edited
+from qagate.reports.run.provenance import sent_spec
 from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, make_record
 
@@ -32,7 +33,7 @@ def answers_to(plan: Plan, earlier: Baseline) -> EarlierAnswers:
             by_key[key] = _earlier_answer(item, record)
     return EarlierAnswers(
         role=earlier.role,
-        model=earlier.report.model,
+        model=sent_spec(earlier.report.model, earlier.report.provenance),
         by_key=by_key,
         slices_then=dict(_slices_then(plan, earlier)),
     )

@@ -44,10 +44,15 @@ def known_here(
     here: Path, report_dir: Path, ledger: LedgerPlace
 ) -> tuple[Decided, ...]:
     """Return the decisions that folders and ledger know, oldest first."""
-    known = list(decisions_in_folders(here, report_dir))
+    in_folders = decisions_in_folders(here, report_dir)
+    return together(in_folders, decisions_at(ledger))
+
+
+def decisions_at(ledger: LedgerPlace) -> tuple[Decided, ...]:
+    """Return the decisions of the ledger at a place, oldest first; none if it cannot be read."""
     with suppress(QAError), Ledger(ledger, read_only=True) as opened:
-        known += decisions_in(opened)
-    return together(known)
+        return decisions_in(opened)
+    return ()
 
 
 def together(*parts: Iterable[Decided]) -> tuple[Decided, ...]:

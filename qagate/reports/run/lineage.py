@@ -8,15 +8,18 @@ its first try count for it both ways, as if the baseline still had them. And the
 many items are retired in all, and since which baseline.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from qagate.cases.dataset import Dataset
 from qagate.evaluators.models.versions import may_be_one_spec
 from qagate.evaluators.output import plural
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.decisions import earlier_tries
+from qagate.reports.run.provenance import sent_spec
 from qagate.reports.run.record import Record
-from qagate.reports.run.report import Decided, EarlierBaseline
+from qagate.reports.run.report import Decided, EarlierBaseline, SliceAnswers
 
 Chain = Sequence[EarlierBaseline]
 """The baselines before a run, the last one first."""
@@ -33,7 +36,7 @@ def chain_of(baseline: Baseline | None) -> tuple[EarlierBaseline, ...]:
     last = EarlierBaseline(
         name=Path(baseline.path).name,
         sha256=baseline.sha256,
-        model=report.model,
+        model=sent_spec(report.model, report.provenance),
         retired=retired_in(report.datasets),
         anyway=baseline.anyway,
     )
@@ -63,6 +66,32 @@ def tried_beside(model: str, chain: Chain) -> tuple[EarlierBaseline, ...]:
         if baseline.model == model:
             break
     return tuple(tried)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedBefore:
+    """What was decided before over the same data, as far as it may be a try of this model."""
+
+    model: str
+    """The SPEC of the model that is tried now, as ``sent_spec`` gives it."""
+    chain: Chain
+    known: tuple[Decided, ...]
+    at_any_look: Collection[str]
+    """The slices in which a set of answers that grows is no second one."""
+
+    def tries(self, answers: Mapping[str, SliceAnswers]) -> dict[str, tuple[str, ...]]:
+        """Return how the earlier sets of answers of each slice ended, oldest first."""
+        baselines = []
+        for baseline in tried_beside(self.model, self.chain):
+            baselines.append(baseline.sha256)
+        return earlier_tries(
+            self.model, baselines, answers, self.known, self.at_any_look
+        )
+
+    @property
+    def unsettled(self) -> RetiredIds:
+        """What the baseline had retired only after this model's first try beside the chain."""
+        return unsettled(self.model, self.chain, self.known)
 
 
 def unsettled(model: str, chain: Chain, known: Iterable[Decided]) -> RetiredIds:

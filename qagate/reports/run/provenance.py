@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from qagate.cases.dataset import Plan, Selection, Slice
 from qagate.evaluators.core import RECORDED, Outcome
 from qagate.evaluators.metric_specs import version_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.reading import file_hash
 from qagate.reports.run.json_data import inner
 
@@ -73,6 +74,20 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def sent_spec(model: str, provenance: Mapping[str, object]) -> str:
+    """Return the SPEC of the model that was asked; recorded answers are named by their file.
+
+    So each release whose answers come by ``--recorded FILE`` is a model of its own.
+    """
+    if model != RECORDED:
+        return asked_spec(model, inner(provenance, "sent", model))
+    files = set()
+    for name in inner(provenance, "slices"):
+        files.add(str(inner(provenance, "slices", name).get("recorded_file", "")))
+    names = " ".join(sorted(files - {""}))
+    return f"{RECORDED} ({names})" if names else RECORDED
 
 
 def named_model(model: str, provenance: Mapping[str, object]) -> str:

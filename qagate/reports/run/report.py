@@ -38,8 +38,9 @@ WARNING = "WARNING: "
 """The beginning of a note that touches the verdict."""
 ASK_ANEW = "--fresh NAME"
 """The option that a sentence names where earlier replies mislead."""
+LABEL = "qagate label RUN"
 REVIEW = "qagate review RUN"
-"""How a sentence begins the command for people; RUN stands for the run's own folder."""
+"""How a sentence begins a command for people; RUN stands for the run's own folder."""
 
 
 class Obstacle(StrEnum):
@@ -78,6 +79,8 @@ class Cause(StrEnum):
     NO_CHANGE_GATE = "no change gate"
     BLIND = "blind"
     """The gates would pass although right answers were lost."""
+    OUTVOTED = "outvoted"
+    """A language lost more than its pool may, and the pool holds."""
     UNHEALTHY = "unhealthy"
     PASSED = "passed"
     READ_ANEW = "read anew"
@@ -239,8 +242,10 @@ class SliceAnswers:
 
     prompt: str
     """The version of the answer prompt."""
-    name: str
-    """The runs that asked the answers, separated by spaces; of recorded ones a hash."""
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """How many of those that can be compared each run asked, by its id."""
+    recorded: tuple[str, ...] = ()
+    """Hashes of recorded ones, each of item and text: the smallest, as many as are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +257,7 @@ class EarlierBaseline:
     sha256: str
     """The checksum of its records."""
     model: str
-    """The SPEC of its model."""
+    """The SPEC of its model, as ``sent_spec`` gives it."""
     retired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The ids of the items that it had retired, by the name of their slice."""
     anyway: str = ""
@@ -269,7 +274,7 @@ class Decided:
     """When the run began, in seconds since 1970."""
     code: Annotated[int, msgspec.Meta(ge=0, lt=256)]
     model: str
-    """The SPEC of the model that answered."""
+    """The SPEC of the model that answered, as ``sent_spec`` gives it."""
     baseline: str = ""
     """The checksum of the baseline's records; empty without one."""
     answers: Mapping[str, SliceAnswers] = field(default_factory=dict)

@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 
@@ -18,10 +19,16 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import Usage
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.evaluators.output import plural
-from qagate.evaluators.statistics.metrics import Sample
+from qagate.evaluators.statistics.metrics import DROP, Sample
 from qagate.evaluators.text import first_of
-from qagate.reports.compare.comparison import compare, lost_answers
+from qagate.reports.compare.comparison import (
+    compare,
+    loss_text,
+    lost_answers,
+    shown_losses,
+)
 from qagate.reports.compare.judge_drift import drift_notes
 from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
@@ -62,6 +69,7 @@ from qagate.reports.run.lineage import (
     promoted_anyway,
     retired_text,
 )
+from qagate.reports.run.provenance import sent_spec
 from qagate.reports.run.record import Record, by_slice, in_order, total_cost
 from qagate.reports.run.report import (
     ASK_ANEW,
@@ -70,6 +78,7 @@ from qagate.reports.run.report import (
     Decision,
     GateResult,
     Report,
+    Role,
     SliceSummary,
 )
 from qagate.reports.verdict.pairing import beside_baseline, paired_slices
@@ -278,6 +287,12 @@ def account(
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
     decision = with_pictures(decision, (sides, anchored))
+    owed_to_people = list(_owed_to_people(inputs, facts, earlier, decision))
+    decision = replace(
+        decision,
+        line="; ".join([decision.line, *owed_to_people]),
+        cautions=(*decision.cautions, *owed_to_people),
+    )
     found = judging(
         run.datasets, run.records, facts.judge, run.judges, run.calibrations
     )
@@ -297,7 +312,8 @@ def account(
         complete=facts.complete,
         notes=(
             *(f"{WARNING}{one}" for one in _causes(records)),
-            *_people_notes(inputs, facts, (baseline, anchor), decision),
+            *_people_notes(inputs.records),
+            *(f"{WARNING}{debt}" for debt in owed_to_people),
             *_gate_notes(run, since, session, decision),
             *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.judges),
@@ -356,9 +372,9 @@ def _decided_as(
         run=facts.run_id,
         at=facts.started,
         code=decision.code,
-        model=facts.model,
+        model=sent_spec(facts.model, facts.provenance),
         baseline=baseline.sha256 if baseline else "",
-        answers=answers_of(records, facts.provenance),
+        answers=answers_of(records, facts.provenance, baseline),
         monitor=facts.monitor,
         gates_off=facts.session.gates_off,
         chain=chain_of(baseline),
@@ -600,18 +616,25 @@ def _rules_of_rooms(run: CountedRun) -> list[GateRule]:
     ]
 
 
-def _people_notes(
+def _people_notes(records: Iterable[Record]) -> Iterator[str]:
+    """Yield how many verdicts people gave, and who they are."""
+    judged = [record for record in records if record.adjudicated_by]
+    if judged:
+        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
+        yield f"{plural(len(judged), 'verdict')} by people ({people})"
+
+
+def _owed_to_people(
     inputs: ReportInputs,
     facts: Facts,
     compared: Sequence[Baseline | None],
     decision: Decision,
 ) -> Iterator[str]:
-    """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
-    judged = [record for record in inputs.records if record.adjudicated_by]
-    given = Counter(f"{record.dataset}:{record.language}" for record in judged)
-    if judged:
-        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
-        yield f"{plural(len(judged), 'verdict')} by people ({people})"
+    """Yield the gates, but audited ones, that do not pass without people's verdicts."""
+    given = Counter[str]()
+    for record in inputs.records:
+        if record.adjudicated_by:
+            given[f"{record.dataset}:{record.language}"] += 1
     passed = [
         gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None
     ]
@@ -638,7 +661,7 @@ def _people_notes(
         own = sum(given[name] for name in names)
         if own and (gate.slice, gate.name, gate.bar) not in still:
             owed = f"passes only with {plural(own, 'verdict')} by people"
-            yield f"{WARNING}{gate.slice} {gate.name} {gate.bar}: {owed}"
+            yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
 
 
 def _session(
@@ -679,10 +702,11 @@ def _session(
             if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
         blind=tuple(_blind(run, gates, compared)) if _all_pass(gates) else (),
+        outvoted=tuple(_outvoted(gates, compared)) if _all_pass(gates) else (),
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
         cautions=(
-            *_history(facts),
+            *_history(facts, run),
             *_waived(run),
             *_cautions(run, compared),
         ),
@@ -695,10 +719,11 @@ def superseded_text(command: str) -> str:
     return f"a later command wrote no report here: {command}; run that again"
 
 
-def _history(facts: Facts) -> Iterator[str]:
-    """Yield what was accepted, if the run is no try of a release, and how often one was made."""
+def _history(facts: Facts, run: CountedRun) -> Iterator[str]:
+    """Yield what was accepted, of which day answers are, and how often a release was tried."""
     if facts.accepted.text:
         yield facts.accepted.text
+    yield from _of_another_day(facts, run)
     if facts.monitor:
         yield "--monitor: no try of a release, and no baseline"
     earlier_ends = max(facts.tries.values(), key=len, default=())
@@ -706,6 +731,27 @@ def _history(facts: Facts) -> Iterator[str]:
         number = _ordinal(len(earlier_ends) + 1)
         ends = ", ".join(earlier_ends)
         yield f"{number} set of answers of this model to these items: {ends}"
+
+
+def _of_another_day(facts: Facts, run: CountedRun) -> Iterator[str]:
+    """Yield how many answers an earlier run asked, and of which day the oldest are.
+
+    Answers count for up to ``max_age``, and the model behind a name may be another by now. As long
+    as one run may last they are this run's own, so that the same command gives the same report.
+    """
+    records = []
+    for part in run.records.values():
+        records += [record for record in part if record.asked_by]
+    times = []
+    for record in records:
+        asked_at = record.asked_at or facts.started
+        is_old = facts.started - asked_at > LONGEST_RUN_SECONDS
+        if is_old and record.asked_by != facts.run_id:
+            times.append(asked_at)
+    if times:
+        day = datetime.fromtimestamp(min(times), UTC).date().isoformat()
+        share = f"{len(times):,} of {plural(len(records), 'answer')}"
+        yield f"{share} of {day}, asked by an earlier run"
 
 
 def _ordinal(number: int) -> str:
@@ -793,6 +839,34 @@ def _blind(
                 loss = unnoticed_loss(slice_, (), (), changes)
         if loss:
             yield f"{name} ({loss})"
+
+
+def _outvoted(
+    gates: Sequence[GateResult], compared: Sequence[Compared]
+) -> Iterator[str]:
+    """Yield the slices that lost what only a pool let pass, each with its loss.
+
+    A pool stands in for the gate that a slice lacks. It cannot where the slice alone is shown to
+    be worse, and by more than the pool may lose: the other languages outvoted it.
+    """
+    for sides in compared:
+        for side, difference in shown_losses(sides):
+            slice_ = side.slice_
+            own = _drop_margins(gates, slice_.name, side.role)
+            pooled = _drop_margins(gates, f"{slice_.dataset}:*", side.role)
+            if not own and pooled and -difference.value > min(pooled):
+                yield loss_text(side, difference)
+
+
+def _drop_margins(gates: Sequence[GateResult], scope: str, role: Role) -> list[float]:
+    """Return the margins of a slice or a pool for the share that passes."""
+    margins = []
+    for gate in gates:
+        is_drop = gate.threshold.measure == DROP and not gate.threshold.of
+        is_beside = gate.anchored == (role == "anchor")
+        if gate.slice == scope and is_drop and is_beside:
+            margins.append(gate.threshold.max or 0.0)
+    return margins
 
 
 def _changes_of(

@@ -10,7 +10,7 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.core import RECORDED
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.people import with_fair_verdicts
-from qagate.reports.compare.same_file import other_source, same_files
+from qagate.reports.compare.same_file import other_source, same_files, same_run
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
@@ -20,6 +20,7 @@ from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.changes import changed_judge, changed_requests
+from qagate.reports.run.measured import is_foreign, obstacle_of
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Obstacle, SliceSummary
 
@@ -83,6 +84,7 @@ def paired_slices(
                 judge=judge,
                 origin=origin,
                 model=model,
+                accepted=accepted,
                 unsettled=unsettled.get(name, ()),
             )
         elif lacking:
@@ -104,6 +106,7 @@ def _paired_slice(
     judge: str,
     origin: Mapping[str, object],
     model: str,
+    accepted: Accepted,
     unsettled: Collection[str],
 ) -> PairedSlice:
     name = slice_.name
@@ -116,14 +119,20 @@ def _paired_slice(
     narrow = narrow or _forgotten(baseline, name, unsettled)
     if not narrow and model and slice_.kind.answered:
         narrow = other_source(model, baseline.report.model, baseline.role)
+    if not narrow and slice_.kind.answered:
+        narrow = same_run(pairing, baseline.role)
     changed = ""
     lacking_grades = ""
     if baseline.reading is None:
         # Each run's own grades are compared, so they have to be alike.
+        measured = obstacle_of(
+            name, origin, baseline.report.provenance, accepted=accepted
+        )
         new = run.records[name]
         old = baseline.slices[name]
         changed = changed_judge(slice_, new, old, baseline, judge)
         changed = changed or changed_requests(slice_, baseline, judge, origin)
+        changed = changed or measured
     else:
         lacking_grades = baseline.reading.lacking.get(name, "")
     blocked = run.distrust(name) or changed or lacking_grades or narrow
@@ -198,7 +207,8 @@ def _pairings(
     answered = slice_.kind.answered
     reading = baseline.reading
     if reading is None or not answered:
-        pairing = pair_records(new, old, answered=answered)
+        whole = not answered or is_foreign(baseline.report.provenance)
+        pairing = pair_records(new, old, by_digest=whole)
         pairing_then = None
     else:
         read = by_slice(reading.old).get(slice_.name, ())

@@ -5,7 +5,6 @@ import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,10 @@ from hypothesis import strategies as st
 from qagate.command import main
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.statistics.paired import tango
-from qagate.reports.extras.decide.foreign import (
-    Choice,
-    ImportedRun,
-    Scorer,
-    number,
-    slug,
-    tasks_of,
-)
-from qagate.reports.extras.decide.forms import load
+from qagate.reports.extras.decide.decisive import decisive_scores
+from qagate.reports.extras.decide.foreign_run import Choice
+from qagate.reports.extras.decide.imported_run import ImportedRun, slug
+from qagate.reports.extras.decide.reading import read_run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from qagate.reports.run.run_json import load_report
@@ -34,6 +28,8 @@ from tests.support.tables import kept, tabled
 
 RESULTS = Path(__file__).parent / "results"
 """What each tool wrote over the same six to twelve questions with models of our own."""
+METRICS = ("--metric=acc", "--metric=exact_match,strict")
+"""Of the harness's results, whose tasks have several scores each."""
 Rows = Iterable[Mapping[str, object]]
 
 
@@ -73,10 +69,9 @@ def test_each_tools_result_gets_our_verdict(
     form: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """All samples become records, each file is written; intervals follow from the tool's counts."""
-    new, old, items, ungraded = FORMS[form]
-    names = ["--new=mock-new", "--old=mock-old"] if "promptfoo" in form else []
+    new, old, items, ungraded, *named = FORMS[form]
     to = tmp_path / "out"
-    words = (RESULTS / new, f"--baseline={RESULTS / old}", f"--to={to}", *names)
+    words = (RESULTS / new, f"--baseline={RESULTS / old}", f"--to={to}", *named)
     code, said = decide(capsys, *words)
     report = load_report(to)
     assert code == report.decision.code == 6, said  # so few items decide nothing
@@ -129,7 +124,8 @@ def test_the_folder_of_the_baseline_is_a_run_of_ours(
     ]
     path = tmp_path / "short.json"
     path.write_text(json.dumps(log))
-    report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
+    old = RESULTS / "inspect-0.3.60-old.json"
+    report = report_over(tmp_path, path, old, "--metric=match")
     assert report.slices[0].partial
     assert any("1 sample that the tool planned" in note for note in report.notes)
     assert {(x.answer_tokens_out, x.answer_seconds) for x in report.records} == {
@@ -201,10 +197,12 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(
         ((), "rise of acc", -4 / 12),
         (["--scale=1:0"], "drop", 4 / 12),
     ):
-        gates = report_over(tmp_path, *runs, *words).decision.gates
+        gates = report_over(tmp_path, *runs, *words, *METRICS).decision.gates
         assert [one.name for one in gates] == [gated, "drop"]
         assert gates[0].estimate.value == pytest.approx(value)
-    code, said = decide(capsys, runs[0], f"--baseline={runs[1]}", "--scale=0:1")
+    code, said = decide(
+        capsys, runs[0], f"--baseline={runs[1]}", "--scale=0:1", *METRICS
+    )
     what = "the tool says that less is better in acc of cities; want WORST:BEST, 1:0"
     assert (code, f"--scale 0:1: {what}" in said) == (4, True)
 
@@ -218,7 +216,7 @@ def test_whether_less_is_better_is_never_guessed(
         (
             "brier_score",
             (),
-            "brier_score of law: no results_….json there says if less is better",
+            "brier_score of law: nothing says which way is better; say --scale",
         ),
         ("brier_score", ("--scale=1:0",), "GATES FAIL"),
         ("acc", (), "GATES PASS"),
@@ -370,31 +368,27 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
     shutil.copytree(RESULTS / "lm_eval-new", tmp_path / "new")
     results = next((tmp_path / "new").glob("results*"))
     results.write_text(results.read_text().replace('"cities": 1.0', '"cities": 1.1'))
-    report = report_over(tmp_path, tmp_path / "new", RESULTS / "lm_eval-old")
+    report = report_over(tmp_path, tmp_path / "new", RESULTS / "lm_eval-old", *METRICS)
     reasons = {gate.slice: gate.reason for gate in report.decision.gates}
-    assert "the rubric changed from acc task 1.0" in reasons["cities:all"]
+    assert "task version changed from 1.0 to 1.1" in reasons["cities:all"]
     assert "changed" not in reasons["citygen:all"]
 
 
 def test_scores_of_two_columns_are_not_compared(
     tmp_path: Path, capsys: Captured
 ) -> None:
-    """Each table is read by the first column of scores that it has; ``--column`` names one."""
+    """Two columns of scores in either file are asked about: the first may be another's."""
     old = [{"id": n, "passed": 1} for n in range(200)]
     new = [{**row, "passed": int(row["id"] > 60), "score": 1} for row in old]
-    decision, why = (
-        decided(tmp_path, old, new).decision,
-        "changed from score column passed to sc",
-    )
-    assert (decision.code, why in decision.gates[0].reason) == (6, True)
-    assert decided(tmp_path, old, new, "--column=score=passed").decision.code == 1
-    assert decided(tmp_path, old, old).decision.code == 0
-    table = tmp_path / "new.csv"
-    code, said = decide(capsys, table, f"--baseline={table}", "--column=score=pass")
-    assert (
-        code,
-        "no column 'pass'; say --column score=NAME, of answer, id" in said,
-    ) == (4, True)
+    tables = as_csv(tmp_path / "new.csv", new), as_csv(tmp_path / "old.csv", old)
+    given = tables[0], f"--baseline={tables[1]}", f"--to={tmp_path / 'out'}"
+    code, said = decide(capsys, *given)
+    assert (code, "several scores, 'score', 'passed'; say which" in said) == (4, True)
+    assert decide(capsys, *given, "--metric=passed")[0] == 1
+    assert decide(capsys, *given, "--column=score=passed")[0] == 1
+    code, said = decide(capsys, *given, "--column=score=pass")
+    assert code == 4
+    assert "no column 'pass'; say --column score=NAME, of id, passed, score" in said
 
 
 @tabled("words", "line")
@@ -431,45 +425,59 @@ def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: Captured) -> None
     assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
-def test_columns_of_a_table_are_named_by_what_they_hold(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    """Any table will do, JSONL too; a row with an error is ungraded; no text or number breaks."""
+def in_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def records_of(path: Path, choice: Choice) -> Sequence[Record]:
+    """Return the records that a result becomes when nothing else is beside it."""
+    run = read_run(path, "", choice)
+    tasks = decisive_scores([run], choice)
+    return ImportedRun(run=run, tasks=tasks, choice=choice).inputs(None).records
+
+
+def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
+    """Any table will do; a row with an error is ungraded."""
     rows = [{"item": n, "acc": True, "broken": "", "lang": "pl"} for n in range(100)]
     rows[3] |= {"acc": None, "broken": "time-out"}
-    path = tmp_path / "run.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    columns = {"id": "item", "score": "acc", "error": "broken", "task": "tusk"}
-    choice = Choice(columns=columns, slice="lang")
-    run = load(path, "", choice)
-    whole = ImportedRun(
-        path=path, run=run, tasks=tasks_of([run], choice), choice=choice
+    columns = {"id": "item", "score": "acc", "error": "broken"}
+    records = records_of(
+        in_lines(tmp_path / "run.jsonl", rows), Choice(columns=columns, slice="lang")
     )
-    records: Sequence[Record] = whole.inputs(None).records
-    assert run.notes == (f"--column task=tusk: {path} has no such column",)
-    given = [f"--column={role}={name}" for role, name in columns.items()]
-    code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path}", *given)
-    assert (code, said.strip()) == (
-        4,
-        "--column task=tusk: neither result has such a column",
-    )
-    assert {one.language for one in records} == {"pl"}
-    assert [one.id for one in records if one.outcome == "error"] == ["3"]
-    assert records[3].error == "tool: time-out"
-    path = tmp_path / "run.jsonl"
-    rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"},
-            {"id": "b", "score": 10**400, "error": "lost"}]  # fmt: skip
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    run = load(path, "", Choice())
-    assert [one.question for one in run.samples] == ["Who\u2028is?", ""]
-    twins = replace(run, scorers={"table": [Scorer("score"), Scorer("Score")]})
-    with pytest.raises(UsageError, match="'score' and 'Score' would both be 'score'"):
-        replace(whole, run=twins).metrics("table")
-    bare = replace(whole, run=run, choice=Choice(cluster="topic"))
-    with pytest.raises(UsageError, match="field; there are none"):
-        bare.inputs(None)
-    assert [number(one) for one in (10**400, True, "0.5", " C ", None, [1])] == [
-        None, 1, 0.5, 1, None, None]  # fmt: skip
+    assert {record.language for record in records} == {"pl"}
+    ungraded = [record for record in records if record.outcome == "error"]
+    assert [(one.id, one.error) for one in ungraded] == [("3", "tool: time-out")]
+
+
+def test_a_column_that_neither_table_has_is_said(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = in_lines(tmp_path / "run.jsonl", scored([1] * 20))
+    given = path, f"--baseline={path}", f"--to={tmp_path}", "--column=task=tusk"
+    code, said = decide(capsys, *given)
+    assert code == 4
+    assert said.strip() == "--column task=tusk: neither result has such a column"
+
+
+def test_a_line_separator_inside_a_text_is_no_line_end(tmp_path: Path) -> None:
+    rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"}]
+    run = read_run(in_lines(tmp_path / "run.jsonl", rows), "", Choice())
+    assert [sample.question for sample in run.samples] == ["Who\u2028is?"]
+
+
+def test_two_scores_of_one_name_in_the_report_are_refused(tmp_path: Path) -> None:
+    rows = [{"id": "a", "results": {"Right 1": 1, "right-1": 0}}]
+    choice = Choice(columns={"score": "results.*"}, metrics=("Right 1",))
+    with pytest.raises(UsageError, match="would both be 'right_1'"):
+        records_of(in_lines(tmp_path / "run.jsonl", rows), choice)
+
+
+def test_a_cluster_that_no_row_has_is_refused(tmp_path: Path) -> None:
+    path = in_lines(tmp_path / "run.jsonl", scored([1] * 5))
+    with pytest.raises(UsageError, match="--cluster topic: no sample of"):
+        records_of(path, Choice(cluster="topic"))
 
 
 def test_each_item_has_a_key_of_its_own(tmp_path: Path) -> None:
@@ -576,7 +584,7 @@ def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(
     ]  # fmt: skip
     path = tmp_path / "chat.json"
     path.write_text(json.dumps({"testCases": [], "conversationalTestCases": rows}))
-    samples = load(path, "", Choice()).samples
+    samples = read_run(path, "", Choice()).samples
     assert [one.question for one in samples] == ["Books", "hello", "bye"]
     assert [one.answer for one in samples] == ["No hello", "No hello", "No bye"]
     assert {one.expected for one in samples} == {"A ticket"}

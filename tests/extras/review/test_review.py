@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from qagate.cases.dataset import PlannedItem, Slice
 from qagate.cases.extras.review import sheet as sheets
+from qagate.cases.extras.review.page import form_page, write_sheet
 from qagate.cases.extras.review.reviews import Review, agreement, settle
 from qagate.cases.tasks import make_tasks
 from qagate.evaluators.adjudications import (
@@ -135,13 +136,13 @@ def test_a_sheet_is_known_by_its_items() -> None:
 def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     """Script, markup and template signs reach the reader as text, hidden characters written out."""
     made = sheet(sheet_item("a", fields={text: text}, reasons=(text,), edit=text))
-    page = sheets.form_page(made)
+    page = form_page(made)
     (item,) = data_of(page)["items"]
     assert item["fields"] == [
         {"title": sheets.visible(text), "text": sheets.visible(text)}
     ]
     assert (item["note"], item["edit"]) == (sheets.visible(text), sheets.visible(text))
-    assert page == sheets.form_page(made)
+    assert page == form_page(made)
     assert page.count("<script") == 2
     assert "\u202e" not in page
     assert page.encode()
@@ -149,7 +150,7 @@ def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
 
 def test_the_page_runs_only_its_own_script() -> None:
     """Hashes alone, no address; what is hidden is written out, what is too long is cut."""
-    page = sheets.form_page(sheet(sheet_item("a")))
+    page = form_page(sheet(sheet_item("a")))
     assert "default-src 'none'; script-src 'sha256-" in page.replace("&#39;", "'")
     assert "http" not in page.replace("http-equiv", "")
     assert '<html lang="be">' in page
@@ -183,20 +184,20 @@ def test_reasons_are_told_in_the_items_language() -> None:
     assert "to_edit" not in sheets.csv_twin(sheet(sheet_item("a", edit=None)))
     made = sheet(sheet_item("a", reasons=("sample", "наша ўласная")))
     told = "выпадковая выбарка для кантролю; наша ўласная"
-    assert data_of(sheets.form_page(made))["items"][0]["note"] == told
+    assert data_of(form_page(made))["items"][0]["note"] == told
     assert f',"{told}",' in sheets.csv_twin(made)
     rules = sheets.texts_in("be")["rules"]["question"]
-    assert data_of(sheets.form_page(made))["items"][0]["rules"] == rules
+    assert data_of(form_page(made))["items"][0]["rules"] == rules
     assert rules in sheets.csv_twin(made)
 
 
 def test_both_files_are_written_or_the_reason_is_said(tmp_path: Path) -> None:
     """A folder is made where there is none; a file in the way is named."""
-    paths = sheets.write_sheet(sheet(sheet_item("a")), tmp_path / "new")
+    paths = write_sheet(sheet(sheet_item("a")), tmp_path / "new")
     assert sorted((tmp_path / "new").iterdir()) == [*reversed(paths)]
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(QAError, match=r"sheet\.html: cannot be written"):
-        sheets.write_sheet(sheet(sheet_item("a")), tmp_path / "file")
+        write_sheet(sheet(sheet_item("a")), tmp_path / "file")
 
 
 SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))

@@ -10,7 +10,8 @@ pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Page, expect
 
-from qagate.cases.extras.review.sheet import SheetItem, write_sheet
+from qagate.cases.extras.review.page import write_sheet
+from qagate.cases.extras.review.sheet import SheetItem
 from qagate.command import main
 from qagate.reports.extras.sequential.human_review import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser

@@ -72,6 +72,20 @@ def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> No
     assert gate_of(answered(letters), OLD, rise).state == state
 
 
+def test_a_second_set_of_answers_is_held_to_more() -> None:
+    """The bet has to reach 160, not 40: what passes the first time may be undecided then."""
+    lost = "i" * 21 + "cci" * (N // 3 - 7)
+    dataset = facts_dataset(graded_slice("en", DROP))
+    old = run_of(OLD, dataset)
+    states = []
+    for tries in ((), ("FAIL",)):
+        made = run_of(answered(lost), dataset, baseline=old, tries={"facts:en": tries})
+        gate = made.decision.gates[0]
+        states.append(gate.state)
+        assert ("of answers of this model" in gate.reason) == bool(tries)
+    assert states == ["PASS", "INCONCLUSIVE"]
+
+
 POOLED = replace(DROP, pool=True)
 
 

@@ -15,6 +15,7 @@ from qagate.cases.extras.builder.rules import check_questions
 from qagate.cases.extras.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from qagate.cases.extras.builder.work_folder import DraftItem, Items, Values
 from qagate.cases.extras.review import sheet as sheets
+from qagate.cases.extras.review.page import write_sheet
 from qagate.cases.extras.review.reviews import (
     Review,
     Settled,
@@ -448,7 +449,7 @@ class ReviewStep(BuildStep):
         for number, name in enumerate(self.values["reviewers"], 1):
             if own := [item for item in items if name in reviewers_of(item)]:
                 sheet = sheet_of(f"{build.recipe.language}-{number}", own, name)
-                page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
+                page, twin = write_sheet(sheet, build.folder.path / SHEETS)
                 build.say(f"review: {name}: {len(own)} items: {page}, {twin.name}")
 
 
@@ -496,7 +497,7 @@ class AcceptStep(BuildStep):
         ]
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
-            page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
+            page, twin = write_sheet(sheet, build.folder.path / SHEETS)
             what = f"{len(disputed)} items are in dispute; let somebody who has not seen them"
             where = f"{page}, {twin.name}; then run accept with that file"
             build.say(f"accept: {what} decide: {where}")

@@ -21,6 +21,7 @@ from qagate.cases.dataset import DATASET_FILE, Dataset, Slice
 from qagate.cases.extras.check import label_power
 from qagate.cases.extras.check.item_checks import Finding, Subject, error, warning
 from qagate.cases.extras.check.label_power import Floor, LabelClass
+from qagate.cases.labels import DRAWN_GRADE
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import Case, UsageError
 from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY, Cluster
@@ -467,7 +468,8 @@ def small_classes(labelled: LabelledAnswers) -> Iterator[Finding]:
 def shared_questions(labelled: LabelledAnswers) -> Iterator[Finding]:
     """Find that a judge is measured on questions on which it also decides."""
     for name in labelled.asked:
-        if not (shared := _shared_with(labelled, name)):
+        shared = [case for case in _shared_with(labelled, name) if not _is_drawn(case)]
+        if not shared:
             continue
         total = plural(len(labelled.questions), "question")
         rows = _rows([case.row for case in shared])
@@ -476,9 +478,15 @@ def shared_questions(labelled: LabelledAnswers) -> Iterator[Finding]:
         yield warning(0, f"{message}: {advice}")
 
 
+def _is_drawn(case: Case) -> bool:
+    """Return whether it is a model's own answer, drawn from a run: its questions are asked too."""
+    return DRAWN_GRADE in case.metadata
+
+
 def no_kinds_of_error(labelled: LabelledAnswers) -> Iterator[Finding]:
     """Find that nothing says of what kind an answer is."""
-    if not any(_kind_of_error(case) for case in labelled.cases):
+    constructed = [case for case in labelled.cases if not _is_drawn(case)]
+    if constructed and not any(_kind_of_error(case) for case in constructed):
         message = f"no column {ERROR!r} names what is hard about each answer"
         yield warning(0, f"{message}: a report cannot show what a judge is weak at")
 

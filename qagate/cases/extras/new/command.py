@@ -146,7 +146,7 @@ def main(argv: Sequence[str]) -> int:
     if ignored:
         say(sys.stdout, ignored)
     if kind.rubric and kind.slots:
-        say(sys.stdout, _judge_advice(options.kind, options.lang))
+        say(sys.stdout, _judge_advice())
     if kind.slots:
         say(sys.stdout, _drops_advice())
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")
@@ -159,13 +159,11 @@ def _drops_advice() -> str:
     return "; ".join(by_rows)
 
 
-def _judge_advice(kind: str, language: str) -> str:
+def _judge_advice() -> str:
     """Return what it takes before a judge decides over the new rows."""
-    labels = f"labels_{language.lower().replace('-', '_')}"
-    labels_kind = "judged-ratings" if kind == "rated" else "judged"
     return (
-        "rules decide nothing here: let a model judge (--judge SPEC), and label answers to "
-        f"measure it: qagate new {labels} --kind {labels_kind} --lang {language}"
+        "rules decide nothing here: let a model judge (--judge SPEC), then label answers of that "
+        "run to measure it: qagate label"
     )
 
 

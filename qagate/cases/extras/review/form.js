@@ -6,8 +6,12 @@ const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[
 const data = JSON.parse(byId("data").textContent);
 const place = `review:${data.sheet}:${data.reviewer}`;
 const empty = { verdict: "", edited: "", comment: "" };
+const goalsOf = (one) => data.goals[one.part] ?? [];
+const hasGoals = Object.keys(data.goals).length > 0;
+const Z95 = 1.959964;
+const LEAST_SHOWN = 50; // per cent: what shows less is not worth a sentence
 let answers = new Map(); // by the question's id; what is typed is kept with an item's first question
-let shown = data.items;
+let shown = [];
 let at = 0; // which of the items shown
 let current = 0; // which of its questions the keys answer
 let keeps = true;
@@ -17,6 +21,8 @@ const item = () => shown[at];
 const words = () => data.texts[item().language];
 const answer = (one) => answers.get(one.id) ?? empty;
 const openIn = (one) => one.questions.findIndex((asked) => !answer(asked).verdict);
+const isOfChosenLanguage = (one) => [one.language, ""].includes(byId("language").value);
+const begun = () => data.items.filter((one) => isOfChosenLanguage(one) && (!one.spare || openIn(one) < 0));
 const groupOf = (spot) => [...byId("choices").children].findIndex((group) => group.contains(spot));
 
 // A browser may forbid its storage altogether: the form then works without.
@@ -36,6 +42,58 @@ const change = (values, one = item()) => {
   update();
 };
 
+// How far the goals of a slice are reached; goals.py says the same in the terminal.
+const progressOf = (part) => {
+  const labelled = data.items.filter((one) => one.part === part && openIn(one) < 0);
+  const verdicts = labelled.map((one) => answer(one).verdict);
+  const goals = data.goals[part].map((goal) => {
+    const count = goal.have + verdicts.filter((verdict) => goal.verdicts.includes(verdict)).length;
+    return { ...goal, count, lacking: Math.max(0, goal.wanted - count) };
+  });
+  return { labelled, goals };
+};
+
+// Of the class that lacks most, one more answer from where people found the largest share of it.
+const spareOf = (part) => {
+  const { labelled, goals } = progressOf(part);
+  const spares = data.items.filter((one) => one.part === part && one.spare && !shown.includes(one));
+  const most = goals.reduce((worst, goal) => (goal.lacking > worst.lacking ? goal : worst));
+  if (!most.lacking) return undefined;
+  const shareIn = ({ stratum }) => {
+    const alike = labelled.filter((one) => one.stratum === stratum);
+    const hits = alike.filter((one) => most.verdicts.includes(answer(one).verdict));
+    return hits.length / Math.max(1, alike.length);
+  };
+  return spares.filter(isOfChosenLanguage).reduce(
+    (best, one) => (best && shareIn(best) >= shareIn(one) ? best : one), undefined);
+};
+
+const nextSpare = () => {
+  for (const part of Object.keys(data.goals)) {
+    const spare = spareOf(part);
+    if (spare) return spare;
+  }
+  return undefined;
+};
+
+const isFinished = () => shown.every((one) => openIn(one) < 0) && !nextSpare();
+
+// The numbers in the form's words: of all items shown, or of the goals of the slice in view.
+const figures = () => {
+  const all = shown.length;
+  const done = shown.filter((one) => openIn(one) < 0).length;
+  if (!hasGoals) return { text: "progress", done, all, wanted: all };
+  const { goals } = progressOf(item().part);
+  const wanted = goals.reduce((sum, goal) => sum + goal.wanted, 0);
+  const reached = goals.reduce((sum, goal) => sum + goal.wanted - goal.lacking, 0);
+  const missing = goals.filter((goal) => goal.lacking).map((goal) => `${goal.lacking} × ${goal.label}`);
+  // Wilson's lower end for a judge that errs on none of them, in the class with the fewest.
+  const fewest = Math.min(...goals.filter((goal) => goal.wanted).map((goal) => goal.count));
+  const share = Math.floor((100 * fewest) / (fewest + Z95 ** 2));
+  const text = missing.length ? "labels" : "labels_enough";
+  return { text, done: reached, all, wanted, missing: missing.join(", "), share };
+};
+
 // Shows what is answered, and which question is the current one.
 const update = () => {
   item().questions.forEach((asked, number) => {
@@ -45,16 +103,18 @@ const update = () => {
       button.setAttribute("aria-pressed", button.dataset.value === answer(asked).verdict);
     }
   });
-  const all = shown.length;
-  const done = shown.filter((one) => openIn(one) < 0).length;
-  byId("bar").max = all;
-  byId("bar").value = done;
-  byId("open").disabled = done === all;
+  const numbers = figures();
+  const finished = isFinished();
+  byId("bar").max = numbers.wanted;
+  byId("bar").value = numbers.done;
+  byId("open").disabled = finished;
   byId("kept").dataset.text = keeps ? "kept" : "not_kept";
+  byId("progress").dataset.text = numbers.text;
+  byId("shows").hidden = !(numbers.share >= LEAST_SHOWN);
   for (const spot of document.querySelectorAll("[data-text]")) {
-    spot.textContent = filled(words()[spot.dataset.text], { all, done, number: at + 1 });
+    spot.textContent = filled(words()[spot.dataset.text], { ...numbers, number: at + 1 });
   }
-  byId("status").textContent = done === all ? words().finished : "";
+  byId("status").textContent = finished ? words()[hasGoals ? "labels_finished" : "finished"] : "";
 };
 
 const turn = (number) => {
@@ -67,6 +127,7 @@ const decide = (number, value) => {
   const asked = item().questions[number];
   const again = answer(asked).verdict === value;
   current = number;
+  if (hasGoals) byId("rules").open = false; // read once; each answer should fit on a screen
   change({ verdict: again ? "" : value }, asked);
   if (again) return;
   const open = openIn(item());
@@ -103,7 +164,7 @@ const draw = (number) => {
   const one = item();
   current = Math.max(openIn(one), 0);
   document.documentElement.lang = words().lang;
-  document.title = words().heading;
+  document.title = words()[hasGoals ? "label_heading" : "heading"];
   const shownIf = { note: one.note, rules: one.rules, rubric: data.rubrics[one.rubric] };
   for (const [name, text] of Object.entries(shownIf)) {
     byId(name).hidden = !text;
@@ -126,10 +187,22 @@ const go = (number) => {
   byId("position").focus();
 };
 
+// Shows the first item that is open.
+const begin = () => {
+  shown = begun();
+  at = shown.length - 1;
+  draw(at);
+  leap();
+};
+
 const leap = () => {
   const rest = shown.map((_, number) => (at + 1 + number) % shown.length);
   const open = rest.find((number) => openIn(shown[number]) >= 0);
-  if (open !== undefined) go(open);
+  if (open !== undefined) return go(open);
+  const spare = nextSpare();
+  if (!spare) return;
+  shown.push(spare);
+  go(shown.length - 1);
 };
 
 const save = () => {
@@ -154,14 +227,40 @@ const save = () => {
   byId("status").textContent = words().exported;
 };
 
+// Takes what the form saved earlier, on this device or another one.
+const load = async () => {
+  const [file] = byId("load").files;
+  let saved = null;
+  try {
+    saved = JSON.parse(await file.text());
+  } catch {
+    // said below, as of any other file
+  }
+  if (!Array.isArray(saved?.rows)) {
+    byId("status").textContent = words().load_failed;
+    return;
+  }
+  const choicesOf = new Map(
+    data.items.flatMap((one) => one.questions).map((asked) => [asked.id, ["", ...asked.choices.map((one) => one.value)]]));
+  const rows = saved.rows.filter((row) => choicesOf.get(row?.item)?.includes(row.verdict));
+  for (const { item: id, verdict, edited, comment } of rows) {
+    answers.set(id, { verdict, edited: String(edited ?? ""), comment: String(comment ?? "") });
+  }
+  if (typeof saved.reviewer === "string") byId("reviewer").value = saved.reviewer;
+  keep();
+  begin();
+  byId("status").textContent = filled(words().loaded, { count: rows.length, rows: saved.rows.length });
+};
+
 const pressed = { previous: () => go(at - 1), next: () => go(at + 1), open: leap, export: save };
 
 const typed = {
   reviewer: keep,
-  language: (language) => {
-    shown = data.items.filter((one) => !language || one.language === language);
+  language: () => {
+    shown = begun();
     go(0);
   },
+  load,
   edit: (text) => change({ edited: text.trim() && text !== item().edit ? text : "" }),
   comment: (comment) => change({ comment }),
 };
@@ -218,4 +317,8 @@ try {
   keeps = false;
 }
 byId("form").hidden = false;
-draw(0);
+shown = begun();
+if (hasGoals) {
+  byId("rules").open = answers.size === 0;
+  begin();
+} else draw(0);

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
-from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault, write_sheet
+from qagate.cases.extras.review.page import write_sheet
+from qagate.cases.extras.review.sheet import RATE, Sheet, name_fault
 from qagate.cases.tables import read_csv
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import unguarded, write_texts

@@ -1,17 +1,20 @@
-"""What reviewers are shown: items, who sees what, and a sheet's offline form and CSV twin."""
+"""What people are shown: items, who sees what, the words of forms, and a sheet's CSV twin.
+
+The form itself, an offline page, is made in ``page.py``.
+"""
 
 import hashlib
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from qagate.cases.extras.review.goals import Draw, Goal
 from qagate.evaluators import output
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.languages.look_alikes import mixed_words
@@ -62,6 +65,8 @@ class SheetItem:
     """What the judge was told; empty if it is not shown."""
     pair: str = ""
     """What it shares with the next item if the form shows both on one screen: two answers."""
+    drawn: Draw | None = None
+    """How it was drawn, where the sheet has goals."""
 
     @property
     def asked(self) -> Iterator[tuple[str, Question]]:
@@ -79,6 +84,10 @@ class Sheet:
     items: tuple[SheetItem, ...]
     reviewer: str = ""
     """Who it is made out to; empty if anyone may fill it in."""
+    goals: Mapping[str, tuple[Goal, ...]] = field(default_factory=dict)
+    """How many verdicts of each class it is to collect, by slice; empty for one on each item."""
+    command: str = ""
+    """The command that takes in what the form saves, where the form is to say it."""
 
     @property
     def digest(self) -> str:
@@ -201,13 +210,6 @@ def _rank(seed: int, *parts: str) -> bytes:
     return hashlib.sha256("\0".join((str(seed), *parts)).encode()).digest()
 
 
-def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
-    """Write ``<name>.html`` and ``<name>.csv`` into a folder, return both paths. Raises QAError."""
-    page, twin = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
-    output.write_texts([(page, form_page(sheet)), (twin, csv_twin(sheet))])
-    return page, twin
-
-
 @cache
 def texts_in(language: str) -> Mapping[str, Mapping[str, str]]:
     """Return the form's words by part, in a language, or in English if it has no file."""
@@ -222,81 +224,6 @@ def texts_in(language: str) -> Mapping[str, Mapping[str, str]]:
         name: {key: one.text(key) for key in one.values} for name, one in parts.items()
     }
     return {**words, "form": {"lang": language, **words["form"]}}
-
-
-def form_page(sheet: Sheet) -> str:
-    """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
-    script, style = (
-        (FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css")
-    )
-    rubrics = list(
-        dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric)
-    )
-    screens = groupby(sheet.items, lambda one: one.pair or one.id)
-    data = {
-        "rubrics": rubrics,
-        "sheet": sheet.digest,
-        "name": sheet.name,
-        "reviewer": visible(sheet.reviewer),
-        "texts": {
-            item.language: texts_in(item.language)["form"] for item in sheet.items
-        },
-        "items": [_screen(list(items), rubrics) for _, items in screens],
-    }
-    return filled_template(
-        FOLDER / "form.html.j2",
-        html=True,
-        data=data,
-        script=script,
-        style=style,
-        policy=output.content_policy(script, style),
-    )
-
-
-def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]:
-    """Return an item, or both answers of a pair, as the form's script takes them."""
-    item, texts = items[0], texts_in(items[0].language)
-    fields = [
-        (texts["titles"].get(one, visible(one)), text)
-        for one, text in item.fields.items()
-    ]
-    asked = [(id_, visible(one.text), one) for id_, one in item.asked]
-    if items[1:]:  # the last field is the answer, the others are alike
-        title = fields.pop()[0]
-        names = [f"{title} {number}" for number, _ in enumerate(items, start=1)]
-        fields += zip(names, ([*one.fields.values()][-1] for one in items), strict=True)
-        asked = [
-            (one.id, name, one.questions[0])
-            for name, one in zip(names, items, strict=True)
-        ]
-    return {
-        "id": asked[0][0],  # text and comment are kept with the first question
-        "language": item.language,
-        "note": visible(
-            "; ".join(texts["reasons"].get(one, one) for one in item.reasons)
-        ),
-        "rules": "\n".join(
-            texts["rules"][one.kind] for one in item.questions if one.kind
-        ),
-        "edit": None if item.edit is None else visible(item.edit),
-        "fields": [{"title": title, "text": visible(text)} for title, text in fields],
-        "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
-        "questions": [
-            {
-                "id": id_,
-                "text": text,
-                "choices": [
-                    {
-                        "value": value,
-                        "key": key,
-                        "label": texts["verdicts"].get(value, value),
-                    }
-                    for value, key in one.keys.items()
-                ],
-            }
-            for id_, text, one in asked
-        ],
-    }
 
 
 def filled_template(path: Path, *, html: bool = False, **values: object) -> str:

@@ -14,17 +14,12 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.commands.given_runs import OUT, RecordedRunParser
-from qagate.reports.doors import FOREIGN_RESULTS
-from qagate.reports.extras.decide import forms
-from qagate.reports.extras.decide.foreign import (
-    MAX_DROP,
-    Choice,
-    ForeignRun,
-    ImportedRun,
-    Scorer,
-    slug,
-    tasks_of,
-)
+from qagate.reports.extras.decide.decisive import Decisive, decisive_scores
+from qagate.reports.extras.decide.foreign_run import Choice
+from qagate.reports.extras.decide.form_table import ROLES, forms
+from qagate.reports.extras.decide.imported_run import MAX_DROP, ImportedRun, slug
+from qagate.reports.extras.decide.paths import field_path
+from qagate.reports.extras.decide.reading import read_run
 from qagate.reports.render import console
 from qagate.reports.render.writer import Files, write, write_files
 from qagate.reports.run import report_folder
@@ -32,13 +27,23 @@ from qagate.reports.run.baseline import load_baseline
 from qagate.reports.run.clean import line
 from qagate.reports.verdict.assemble import account
 
-OLD = "-baseline"  # what the name of the folder ends with that holds the baseline as a run of ours
+OLD = "-baseline"
+"""What the name of the folder ends with that holds the baseline as a run of ours."""
 _TEXTS = {
-    "metric": ("NAME", "the score that decides (default: the tool's own first)"),
-    "slice": ("FIELD", "a metadata field or column; each of its values is a slice"),
-    "cluster": ("FIELD", "a metadata field or column that dependent samples share"),
-    "new": ("MODEL", "the provider or model of the new run, where a file has several"),
-    "old": ("MODEL", "the provider or model of the old run, where a file has several"),
+    "slice": (
+        "PATH",
+        "a metadata field, column or path; each of its values is a slice",
+    ),
+    "cluster": (
+        "PATH",
+        "a metadata field, column or path that dependent samples share",
+    ),
+    "rows": ("PATH", "where the rows are, in a JSON object with several lists"),
+    "new": (
+        "NAME",
+        "the provider, model or prompt of the new run, where a file has several",
+    ),
+    "old": ("NAME", "the same of the old run"),
 }
 """The options that take a word: what it stands for, and its help."""
 
@@ -54,7 +59,7 @@ def _decided(options: argparse.Namespace) -> int:
     new, old = _imported_runs(options)
     gates = None
     if options.gates is not None:
-        gates = _foreign_gates(options.gates, new.run)
+        gates = _foreign_gates(options.gates, new)
     old_inputs = old.inputs(None)
     new_inputs = new.inputs(gates, options.labels)
     old_folder = options.to.with_name(options.to.name + OLD)
@@ -65,7 +70,7 @@ def _decided(options: argparse.Namespace) -> int:
     lines = []
     if not options.gates:
         lines.append(
-            f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, "
+            f"no --gates: the deciding score may drop by {options.margin:g} in each slice, "
             "and in all together"
         )
     lines += console.gates(report)
@@ -78,39 +83,52 @@ def _decided(options: argparse.Namespace) -> int:
 
 
 def _imported_runs(options: argparse.Namespace) -> tuple[ImportedRun, ImportedRun]:
-    """Return NEW and OLD, with the scorers that decide. Raises UsageError."""
+    """Return NEW and OLD, with the scores that decide. Raises UsageError."""
     new_choice = Choice(
-        metric=options.metric,
+        metrics=tuple(options.metric),
         slice=options.slice,
         cluster=options.cluster,
         scale=options.scale,
-        provider=options.new,
+        side=options.new,
         columns=dict(options.column),
+        words=dict(options.score),
+        rows=options.rows,
     )
-    old_choice = replace(new_choice, provider=options.old)
-    new = forms.load(options.result, options.form, new_choice)
-    old = forms.load(options.baseline, options.form, old_choice)
+    old_choice = replace(new_choice, side=options.old)
+    new = read_run(options.result, options.form, new_choice)
+    old = read_run(options.baseline, options.form, old_choice)
     for column in new.lacks:
         if column in old.lacks:
             raise UsageError(f"--column {column}: neither result has such a column")
-    tasks = tasks_of([new, old], new_choice)
-    unused = Scorer(name="", two_way=True)
+    if new.form != old.form:
+        raise UsageError(
+            f"{new.path} is of {new.tool}, {old.path} of {old.tool}; give two of one tool"
+        )
+    tasks = decisive_scores([new, old], new_choice)
+    unused = Decisive(name="", two_way=True)
     """Of a task that NEW lacks: nobody needs its scores."""
-    old_tasks = {name: tasks.get(name, unused) for name in old.scorers}
+    old_tasks = {name: tasks.get(name, unused) for name in old.tasks}
     return (
-        ImportedRun(path=options.result, run=new, tasks=tasks, choice=new_choice),
-        ImportedRun(path=options.baseline, run=old, tasks=old_tasks, choice=old_choice),
+        ImportedRun(run=new, tasks=tasks, choice=new_choice, margin=options.margin),
+        ImportedRun(run=old, tasks=old_tasks, choice=old_choice, margin=options.margin),
     )
 
 
-def _foreign_gates(path: Path, run: ForeignRun) -> GatesFile:
+def _foreign_gates(path: Path, new: ImportedRun) -> GatesFile:
     """Return the gates of a file on scores of a run.
 
     Raises UsageError where a gate takes more for better of a score that less is better of.
     """
-    scorers = [scorer for task in run.scorers.values() for scorer in task]
-    gates = load_gates(path, [slug(scorer.name) for scorer in scorers])
-    less_is_better = {slug(scorer.name) for scorer in scorers if scorer.lower_is_better}
+    names: list[str] = []
+    less_is_better = set()
+    for task in new.run.tasks.values():
+        for score in task.scores.values():
+            names.append(slug(score.name))
+            if score.less_is_better or score.looks_less:
+                less_is_better.add(slug(score.name))
+    if new.choice.scale is not None:
+        less_is_better -= {slug(main.name) for main in new.tasks.values()}
+    gates = load_gates(path, names)
     wrong = set()
     for dataset in gates.datasets.values():
         for thresholds in (*dataset.languages.values(), dataset.pooled):
@@ -134,9 +152,10 @@ def _wants_more_of(threshold: Threshold) -> str:
 def _parser() -> RecordedRunParser:
     parser = RecordedRunParser(
         "decide",
-        "Decide over two results of another tool: inspect_ai logs, samples of "
-        "lm-evaluation-harness, results.json of promptfoo, test runs of deepeval, or any CSV or "
-        "JSONL with an id and a score. No model is asked.",
+        "Decide over two results of another tool: inspect_ai, lm-evaluation-harness, promptfoo, "
+        "deepeval, MLflow, azure-ai-evaluation, pydantic-evals, Langfuse, OpenAI Evals, "
+        "Braintrust, ragas, HELM, lighteval, or any table with an id and a score. "
+        "No model is asked.",
         "0 every gate passed, 1 a gate failed, 3 the report could not be written, 4 wrong "
         "arguments or no readable result, 6 INCONCLUSIVE",
     )
@@ -146,23 +165,41 @@ def _parser() -> RecordedRunParser:
     parser.add_argument(
         "--baseline", metavar="OLD", type=Path, required=True, help=text
     )
-    known_forms = ", ".join(FOREIGN_RESULTS)
-    text = f"what the results are, of {known_forms} (default: found by their content)"
+    known_forms = [form.name for form in forms().values() if not form.instead]
+    text = f"what the results are, of {', '.join(known_forms)} (default: found by their content)"
     parser.add_argument(
-        "--from", dest="form", choices=list(FOREIGN_RESULTS), metavar="FORM", help=text
+        "--from", dest="form", choices=known_forms, metavar="FORM", help=text
     )
+    repeated: dict[str, Any] = {"action": "append", "default": []}
+    text = "the score that decides; may be repeated: of each task the first that it has"
+    parser.add_argument("--metric", metavar="NAME", help=text, **repeated)
     for name, (metavar, text) in _TEXTS.items():
-        parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
-    text = f"thresholds (default: the main score may drop by {MAX_DROP:g} in each slice and in all)"
+        kind = _check_path if metavar == "PATH" else str
+        parser.add_argument(
+            f"--{name}", metavar=metavar, type=kind, default="", help=text
+        )
+    text = f"how much the deciding score may drop, in each slice and in all (default: {MAX_DROP:g})"
+    parser.add_argument(
+        "--margin", metavar="SHARE", type=_margin, default=MAX_DROP, help=text
+    )
+    text = "thresholds, in place of --margin"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)
     text = "the worst and the best score, if not 0 and 1: such as 1:5, or 5:1 where 1 is best"
     parser.add_argument("--scale", metavar="WORST:BEST", type=_scale, help=text)
-    roles = "; ".join(f"{role}: {what}" for role, what in forms.ROLES.items())
-    text = f"a table's column for a role; may be repeated. {roles}"
-    columns: dict[str, Any] = {"type": _column, "action": "append", "default": []}
-    parser.add_argument("--column", metavar="ROLE=NAME", **columns, help=text)
+    text = "what a word is worth as a score, from 0 to 1; may be repeated"
+    parser.add_argument(
+        "--score", metavar="WORD=NUMBER", type=_word, help=text, **repeated
+    )
+    roles = "; ".join(f"{role}: {meaning}" for role, meaning in ROLES.items())
+    text = (
+        "where in a row a role stands: a column, or a path such as metrics.*.value or "
+        f"scores[name].value; may be repeated. {roles}"
+    )
+    parser.add_argument(
+        "--column", metavar="ROLE=PATH", type=_column, help=text, **repeated
+    )
     parser.add_to(
         f"a folder for the report; the baseline's goes to DIR{OLD} (default: {OUT})"
     )
@@ -177,9 +214,46 @@ def _scale(text: str) -> Scale:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _margin(text: str) -> float:
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = -1.0
+    if not 0 < margin < 1:
+        raise argparse.ArgumentTypeError(
+            f"want a share between 0 and 1, such as 0.03; got {text!r}"
+        )
+    return margin
+
+
+def _word(text: str) -> tuple[str, float]:
+    word, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not word or not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(
+            f"want WORD=NUMBER, the number from 0 to 1, such as fair=0.5; got {text!r}"
+        )
+    return word.strip().casefold(), value
+
+
 def _column(text: str) -> tuple[str, str]:
-    role, _, name = text.partition("=")
-    if role not in forms.ROLES or not name:
-        what = f"want ROLE=NAME, ROLE one of {', '.join(forms.ROLES)}; got {text!r}"
-        raise argparse.ArgumentTypeError(what)
-    return role, name
+    role, _, path = text.partition("=")
+    if role not in ROLES or not path:
+        raise argparse.ArgumentTypeError(
+            f"want ROLE=PATH, ROLE one of {', '.join(ROLES)}; got {text!r}"
+        )
+    _check_path(path)
+    return role, path
+
+
+def _check_path(text: str) -> str:
+    """Return a path as it is given, or nothing. Raises ArgumentTypeError for what is none."""
+    try:
+        if text:
+            field_path(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text

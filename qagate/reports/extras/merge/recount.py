@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from qagate.cases.dataset import Dataset, Shards, Slice, Threshold
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
+from qagate.evaluators.text import flat
 from qagate.reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.record import Record
@@ -243,13 +244,11 @@ def _label_datasets(reports: Iterable[Report]) -> tuple[Dataset, ...]:
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
     name = parts[0].name
-    alike = [
-        field.name
-        for field in fields(Dataset)
-        if field.name not in ("folder", "slices")
-    ]
-    for field in alike:
-        _same(f"{field} of dataset {name}", [getattr(part, field) for part in parts])
+    declarations = [flat(part) for part in parts]
+    for field in declarations[0]:
+        if field not in ("folder", "slices"):
+            values = [declaration[field] for declaration in declarations]
+            _same(f"{field} of dataset {name}", values)
     slices: dict[str, Slice] = {}
     for language, slice_ in (pair for part in parts for pair in part.slices.items()):
         first = slices.setdefault(language, slice_)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from qagate.evaluators.core import GRADES, NO, UNANSWERED, YES, State
 from qagate.evaluators.optional import not_installed
+from qagate.evaluators.text import flat
 from qagate.reports.run.evidence import Flip
 from qagate.reports.run.record import COLUMNS
 from qagate.reports.run.report import Report
@@ -88,7 +89,8 @@ def _rows(report: Report) -> list[dict[str, object]]:
         change = changes.get(record.key)
         flip = change.flip if change else unchanged
         known = change or record if flip not in (None, "new", "changed") else None
-        row = {name: getattr(record, name) for name in _OWN}
+        values = flat(record)
+        row = {name: values[name] for name in _OWN}
         kind = kinds.get(f"{record.dataset}:{record.language}")
         before = (known.grade, known.rating) if known else (None, None)
         added = (

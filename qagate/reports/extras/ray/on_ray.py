@@ -46,9 +46,8 @@ from qagate.reports.run.baselines import find_run
 from qagate.reports.run.report_folder import check_apart, claim
 
 RETRIES = 3  # of a shard, each on a node where it has not failed
-SHARD_CPUS = (
-    0.1  # of a processor: a shard waits for a network, so all of them run at once
-)
+SHARD_CPUS = 0.1
+"""Of a processor, which a shard takes: it waits for a network most of the time."""
 MOST_MB = 100  # of the working folder
 LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
 LEDGER = (
@@ -153,8 +152,9 @@ def main(argv: Sequence[str]) -> int:
         for number in stop_signals():
             signal.signal(number, signal.default_int_handler)
         try:
+            nodes = ray.nodes()
             machines = len(
-                {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+                {node["NodeManagerAddress"] for node in nodes if node["Alive"]}
             )
             if machines > 1 and isinstance(options.ledger, Path):
                 raise UsageError(
@@ -162,6 +162,9 @@ def main(argv: Sequence[str]) -> int:
                 )
             claimed.begin()
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            at_once = shards_at_once(nodes)
+            if at_once < of:
+                words.append(f"--shards-at-once={at_once}")
             for n in range(1, of + 1):
                 say(
                     sys.stderr,
@@ -174,6 +177,16 @@ def main(argv: Sequence[str]) -> int:
         if not reports:
             raise UsageError("--on ray: no shard has a report; see the lines above")
         return load_command("merge")([*reports, *to_merge])
+
+
+def shards_at_once(nodes: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many shards the nodes of a cluster run at a time, at least 1."""
+    places = 0
+    for node in nodes:
+        if node["Alive"]:
+            processors = node["Resources"].get("CPU", 0.0)
+            places += round(processors / SHARD_CPUS)
+    return max(1, places)
 
 
 def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:

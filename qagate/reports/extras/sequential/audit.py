@@ -149,10 +149,13 @@ class Audit:
             name: replace(self, units=tuple(units)) for name, units in found.items()
         }
 
-    def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
+    def next_pairs(
+        self, margin: float, bar: float, passing_capital: float = DECISIVE
+    ) -> list[AuditedPair]:
         """Return the pairs to look at next: as many as may decide it, and at least ``MIN_PAIRS``.
 
         They decide if people confirm all of the judge's differences, or the same share as so far.
+        ``passing_capital`` is what a PASS takes.
         """
         checked = [one for one in self.pairs if one.is_known and one.plan.judged]
         confirmed = sum(
@@ -161,11 +164,11 @@ class Audit:
         ends = [len(self.units)]
         for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
             seen = self.observations(partial(AuditedPair.expected, trust=trust))
-            for capital in (
-                log_capital(seen, -margin),
-                log_capital(seen.mirrored, -bar),
+            for capital, decisive in (
+                (log_capital(seen, -margin), passing_capital),
+                (log_capital(seen.mirrored, -bar), DECISIVE),
             ):
-                enough = capital >= math.log(DECISIVE)
+                enough = capital >= math.log(decisive)
                 ends += [int(enough.argmax()) + 1] if enough.any() else []
         count = sum(one.is_open for unit in self.units[: min(ends)] for one in unit)
         return [one for one in self.pairs if one.is_open][: max(count, MIN_PAIRS)]

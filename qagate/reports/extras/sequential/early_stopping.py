@@ -5,16 +5,15 @@ items at once keeps its slice from being stopped.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from qagate.cases.dataset import Plan, PlannedItem
+from qagate.cases.dataset import SEQUENTIAL, Plan, PlannedItem
 from qagate.evaluators.core import Outcome, UsageError
 from qagate.evaluators.runtime.engine import stopped_outcome
 from qagate.evaluators.statistics.betting import Evidence
 from qagate.reports.extras.sequential.sequential import (
-    SEQUENTIAL,
     SequentialGate,
     place_of,
     sequential_gates_of,
@@ -24,7 +23,12 @@ from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
 from qagate.reports.plugin.run import EngineRun
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.decisions import at_any_look
+from qagate.reports.run.known_decisions import known_here
+from qagate.reports.run.lineage import TriedBefore, chain_of
+from qagate.reports.run.provenance import sent_spec
 from qagate.reports.run.record import Record, in_order, make_record
+from qagate.reports.run.report import SliceAnswers
 from qagate.reports.verdict.assemble import ReportInputs, count_run
 from qagate.reports.verdict.pairing import paired_slices
 
@@ -57,7 +61,22 @@ class UntilDecided(Feature):
             " ".join(run.options.judges),
             run.earlier,
             ahead,
+            tried=_tried_before(run),
         )
+
+
+def _tried_before(run: EngineRun) -> TriedBefore | None:
+    """Return what may have been tried before beside the baseline; None where nothing was."""
+    options = run.options
+    baseline, _ = run.earlier
+    if baseline is None or options.monitor:
+        return None
+    return TriedBefore(
+        model=sent_spec(options.model, {"sent": run.sent}),
+        chain=chain_of(baseline),
+        known=known_here(options.here, options.report_dir, options.ledger),
+        at_any_look=at_any_look(run.plan),
+    )
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
@@ -104,6 +123,16 @@ class _Watched:
     """Whether no further item changes it."""
     evidence: Evidence
 
+    def hold_to(self, tries: Mapping[str, tuple[str, ...]]) -> None:
+        """Let the gate know how the earlier sets of answers of its slices ended."""
+        sides = []
+        for side in self.gate.sides:
+            if side.role == "baseline":
+                sides.append(replace(side, tries=tries.get(side.slice_.name, ())))
+            else:
+                sides.append(side)
+        self.gate = replace(self.gate, sides=tuple(sides))
+
     def advance(self, ended: Mapping[str, Record]) -> None:
         """Take in the units that have ended since; what is not asked again has."""
         units, before = self.gate.units, len(self.evidence.sizes)
@@ -131,6 +160,8 @@ class EarlyStopping:
         judge: str,
         baselines: Sequence[Baseline | None],
         ahead: int,
+        *,
+        tried: TriedBefore | None = None,
     ) -> None:
         self._plan, self._judge, self._baselines, self._ahead = (
             plan,
@@ -138,6 +169,11 @@ class EarlyStopping:
             baselines,
             ahead,
         )
+        self._tried = tried
+        self._asked: dict[str, Counter[str]] = defaultdict(Counter)
+        """How many of the answers so far each run asked, by slice."""
+        self._is_tried = False
+        """Whether these answers are, so far, not the first of this model."""
         self._calibrator = copy(calibrator)  # with a selection of its own
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
@@ -182,8 +218,11 @@ class EarlyStopping:
         """Note an item's outcome; return the keys that need no longer be asked."""
         self._outcomes[outcome.key] = outcome
         item = self._plan.items.get(outcome.key)
+        may_be_other_set = self._is_tried
         if item is not None:
-            self._ended[item.key] = make_record(item, outcome)
+            record = make_record(item, outcome)
+            self._ended[item.key] = record
+            may_be_other_set |= self._adds_run(item.slice.name, record)
         if self._watched is None:
             labelled = (
                 one.key for one in self._selected if not one.slice.kind.answered
@@ -192,6 +231,9 @@ class EarlyStopping:
             if not (measured and all(key in self._ended for key in labelled)):
                 return ()
             self._watched = list(self._watch())
+            may_be_other_set = True
+        if may_be_other_set:
+            self._hold_to_tries(self._watched)
         for one in self._watched:
             one.advance(self._ended)
         unneeded: list[str] = []
@@ -208,6 +250,29 @@ class EarlyStopping:
                 )
                 unneeded += (key for key in mine if key not in self._ended)
         return unneeded
+
+    def _adds_run(self, name: str, record: Record) -> bool:
+        """Return whether an answer of a slice is the first that its run asked; count it."""
+        if not record.asked_by:
+            return False
+        runs = self._asked[name]
+        runs[record.asked_by] += 1
+        return runs[record.asked_by] == 1
+
+    def _hold_to_tries(self, watched: Iterable[_Watched]) -> None:
+        """Hold gates to more where these answers are not the first of this model."""
+        if self._tried is None:
+            return
+        answers = {}
+        for slice_ in self._slices:
+            answers[slice_.name] = SliceAnswers(
+                prompt=slice_.prompt.version if slice_.prompt else "",
+                asked=self._asked[slice_.name],
+            )
+        tries = self._tried.tries(answers)
+        self._is_tried = any(tries.values())
+        for gate in watched:
+            gate.hold_to(tries)
 
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from qagate.cases.dataset import Dataset, Slice, Threshold
+from qagate.cases.dataset import SEQUENTIAL, Dataset, Slice, Threshold
 from qagate.evaluators.core import Case
 from qagate.evaluators.number_text import figure, span_of
 from qagate.evaluators.output import plural
@@ -27,8 +27,14 @@ from qagate.reports.compare.tables import share_hit
 from qagate.reports.compare.ways import ways_of
 from qagate.reports.extras.sequential.audit import Audit, AuditedPair, audit_of
 from qagate.reports.gates.bars import bar_readings, the_worst
-from qagate.reports.gates.change_text import added_basis, missing_text
+from qagate.reports.gates.change_evidence import strictness_of
+from qagate.reports.gates.change_text import (
+    added_basis,
+    missing_text,
+    strictness_basis,
+)
 from qagate.reports.gates.judge_scale import JudgeScale, judge_scale
+from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.judge.corrected import doubt_of
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.evidence import AuditStep, AuditTrail
@@ -36,8 +42,6 @@ from qagate.reports.run.record import Record
 from qagate.reports.run.report import REVIEW, GateResult, GateState
 from qagate.reports.verdict.assemble import CountedRun
 from qagate.reports.verdict.pairing import beside_baseline
-
-SEQUENTIAL = "sequential"
 
 GateMatch = tuple[PairedSlice, Record | None, Record]
 """An item of a gate in the earlier run and in this one; a bar looks at the second alone."""
@@ -69,6 +73,13 @@ class GateAtAnyLook:
     def limit(self) -> float:
         """The change, negative where it harms, below which the gate fails."""
         return -self.margin if self.threshold.fail == "margin" else 0.0
+
+    @property
+    def strictness(self) -> Strictness:
+        """What a PASS takes: more for each earlier set of answers."""
+        if not self.threshold.paired:
+            return FIRST_SET
+        return strictness_of(self.sides)
 
     @property
     def sign(self) -> int:
@@ -134,7 +145,9 @@ class SequentialGate(GateAtAnyLook):
         """
         bar, scale = self.threshold, self.scale
         if bar.paired:
-            allowed = scale.shrunk(self.margin) if scale else self.margin
+            allowed = self.margin
+            if scale is not None:
+                allowed = scale.shrunk(self.margin, self.strictness.tail)
             return [(self.sign, -allowed, self.limit)]
         ends = [(1, bar.min), (-1, bar.max)]
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
@@ -163,7 +176,7 @@ class SequentialGate(GateAtAnyLook):
         tests = [
             (*evidence.seen(sign), above, below) for sign, above, below in self.bets
         ]
-        return betting.first_verdict(tests) or "INCONCLUSIVE"
+        return betting.first_verdict(tests, self.strictness.capital) or "INCONCLUSIVE"
 
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
@@ -228,6 +241,7 @@ class SequentialGate(GateAtAnyLook):
         basis = [
             f"{estimate.n:,} of {every}, in a fixed order",
             *missing_and_added(self.sides),
+            *strictness_basis(self.strictness),
         ]
         return f"{text} ({'; '.join(basis)}){freed}"
 
@@ -401,7 +415,7 @@ class AuditedGate(GateAtAnyLook):
     @property
     def _of_all(self) -> GateState:
         test = (*self.audit.ends, -self.margin, self.limit)
-        return betting.first_verdict([test]) or "INCONCLUSIVE"
+        return betting.first_verdict([test], self.strictness.capital) or "INCONCLUSIVE"
 
     @property
     def _lost(self) -> str:
@@ -412,7 +426,9 @@ class AuditedGate(GateAtAnyLook):
     def next_pairs(self) -> list[AuditedPair]:
         """The pairs for people to look at now; none once the gate is decided."""
         done = self.obstacle or self.state != "INCONCLUSIVE"
-        return [] if done else self.audit.next_pairs(self.margin, self.limit)
+        if done:
+            return []
+        return self.audit.next_pairs(self.margin, self.limit, self.strictness.capital)
 
     @property
     def estimate(self) -> Estimate:
@@ -497,6 +513,7 @@ class AuditedGate(GateAtAnyLook):
         judged = trail.judged.value
         basis.append(f"judged: {'undefined' if judged is None else figure(judged)}")
         basis += missing_and_added(self.sides)
+        basis += strictness_basis(self.strictness)
         return f"{text} ({'; '.join(basis)})"
 
 

@@ -1,0 +1,1 @@
+"""Answers of a run that people label, so that they measure its judge."""
