@@ -11,6 +11,7 @@
     "question", "expected", "answer", "reason", "error", "model", "judge"];
   const MARKS = /\p{M}/gu; // accents, once they stand apart from their letters
   const OFFERED = 60; // values of a metadata column that a filter still helps with
+  const FLIPS = { broke: "▼ broke", fixed: "▲ fixed" };
   const DEEPEST = 6; // lists and quotes of a formatted answer in one another
   const COMPARED = 400; // words of two answers that are compared
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
@@ -256,9 +257,8 @@
       make("span", { class: `badge ${item.outcome}` }, wordOf(item.outcome)), " ", make("b", {}, item.grade));
     const row = make("tr", { role: "row", class: `item ${item.outcome}${item.key === target ? " target" : ""}` },
       make("th", { role: "rowheader", scope: "row" }, button,
-        make("span", { class: "range" }, placeOf(item)),
-        item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : "",
-        item.flip === "broke" || item.flip === "fixed" ? make("span", { class: "range" }, `${item.flip === "broke" ? "▼" : "▲"} ${item.flip}`) : ""),
+        make("span", { class: "range" }, [placeOf(item), FLIPS[item.flip]].filter(Boolean).join(" · ")),
+        item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : ""),
       ...middle(item),
       cell(item.error ? "Error" : "Reason", item.error || prose(item.reason, "")));
     button.addEventListener("click", () => toggle(button, row, item));
