@@ -356,7 +356,7 @@ def test_names_and_states_are_there_for_a_screen_reader(tab: Tab) -> None:
     for role, name in (("searchbox", "Search"), ("combobox", "Language"), ("table", "Items"),
                        ("columnheader", "Reason")):  # fmt: skip
         assert page.get_by_role(role, name=name, exact=name == "Items").count() == 1  # type: ignore[arg-type]
-    drawn = page.get_by_role("img", name="English in simpleqa fails, 21%, limit 35%")
+    drawn = page.get_by_role("img", name="Bulgarian in simpleqa fails, 21%, limit 35%")
     assert drawn.count() >= 1
     assert page.get_by_role("rowheader").count() > 50
     assert page.get_by_role("status").inner_text() == "1–50 of 301 items"
