@@ -20,6 +20,7 @@ from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import ReadingTask
 from tests.support.judging import judges
@@ -260,12 +261,14 @@ def test_a_data_set_may_say_how_old() -> None:
 
 def test_of_the_baselines_model_this_runs_answers_alone_count() -> None:
     planned = item("graded")
-    assert age_of(planned, replace(then(planned.case), model=MODEL.spec)) == THIS_RUN
+    asked = asked_spec(MODEL.spec, MODEL.identity)
+    assert age_of(planned, replace(then(planned.case), model=asked)) == THIS_RUN
 
 
 def test_the_anchors_model_is_held_to_an_age_only() -> None:
     planned = item("graded")
-    anchor = replace(then(planned.case), model=MODEL.spec, role="anchor")
+    asked = asked_spec(MODEL.spec, MODEL.identity)
+    anchor = replace(then(planned.case), model=asked, role="anchor")
     assert age_of(planned, anchor) != THIS_RUN
 
 

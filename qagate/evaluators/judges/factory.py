@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 from qagate.evaluators import doors
@@ -191,10 +191,17 @@ def address(spec: Spec) -> tuple[str, str]:
 
 
 def is_same_model(first: Spec, second: Spec) -> bool:
-    """Return whether two SPECs may be one model: a name without a date means any dated one."""
-    first_url, first_name = address(first)
-    second_url, second_name = address(second)
-    return first_url == second_url and may_be_one_model(first_name, second_name)
+    """Return whether two SPECs may be one model: at one address, by any names of theirs.
+
+    A name without a date means any dated one. A model has the names under which its replies
+    may come, too.
+    """
+    first_url, _ = address(first)
+    second_url, _ = address(second)
+    if first_url != second_url:
+        return False
+    names = product((first.name, *first.answers_as), (second.name, *second.answers_as))
+    return any(may_be_one_model(name, other) for name, other in names if name != "*")
 
 
 def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:

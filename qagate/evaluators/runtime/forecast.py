@@ -22,7 +22,13 @@ from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
-from qagate.evaluators.negotiation import Negotiated, formed
+from qagate.evaluators.negotiation import (
+    AS_MOST,
+    Negotiated,
+    formed,
+    other_forms,
+    stands,
+)
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
@@ -76,7 +82,7 @@ class KeptReplies:
 
         Of a version that one call may confirm it is assumed that it does.
         """
-        kept = self.find(request_key(model.identity, request))
+        kept = self._newest(model, request, model.identity)
         if kept is None:
             return None
         name = str(model.identity.get("name", ""))
@@ -87,17 +93,29 @@ class KeptReplies:
         self, model: core.Model, request: core.Request, language: str
     ) -> core.Reply | None:
         """Return the kept reply of a judge, unless it is void."""
-        identity = judge_identity(model.identity)
-        known = self.negotiated(model)
-        if known is not None:
-            request = formed(request, known)
-        kept = self.find(request_key(identity, request))
         part = JudgedPart(
             judge=model.identity, language=language, rubric=request.version
         )
+        kept = self._newest(model, request, judge_identity(model.identity))
         if kept is None or kept.at < self.counts_since(part):
             return None
         return kept.reply
+
+    def _newest(
+        self,
+        model: core.Model,
+        request: core.Request,
+        identity: Mapping[str, object],
+    ) -> KeptReply | None:
+        """Return the newest reply that is kept of a request in any form, as the run does."""
+        known = self.negotiated(model) or AS_MOST
+        usable = []
+        for form in (known, *other_forms(request, known)):
+            asked = formed(request, form)
+            kept = self.find(request_key(identity, asked))
+            if kept is not None and stands(form, asked, kept.reply):
+                usable.append(kept)
+        return max(usable, key=lambda kept: kept.at, default=None)
 
 
 def _nothing(key: str) -> KeptReply | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from qagate.cases.dataset import Shards
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import first_of
+from qagate.reports.metrics.gate import GRADE
 from qagate.reports.run.report import Cause, Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
@@ -54,6 +55,8 @@ class SessionFacts(SessionStatus):
     """Whether rules graded recorded answers, in place of a model."""
     ungraded: int = 0
     """Items without a grade: ERROR or MISSING."""
+    causes: tuple[str, ...] = ()
+    """Why items have none, each with how many they are; the commonest first."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
     superseded: str = ""
@@ -117,7 +120,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     remarks: list[str] = []
     cautions: tuple[str, ...] = ()
     if is_by_gates and _is_whole(code, facts):
-        remarks = _remarks(code, facts)
+        remarks = _remarks(code, gates, facts)
         cautions = facts.cautions
     clauses = [line, *remarks, *cautions, facts.left]
     whole_line = "; ".join(clause for clause in clauses if clause)
@@ -164,13 +167,20 @@ def _is_whole(code: int, facts: SessionFacts) -> bool:
     return not facts.shards and code != USAGE
 
 
-def _remarks(code: int, facts: SessionFacts) -> list[str]:
-    """Return what is ill, and what was lost, beside what the gates say."""
+def _remarks(code: int, gates: Sequence[GateResult], facts: SessionFacts) -> list[str]:
+    """Return what is ill or lacks grades, and what was lost, beside what the gates say."""
     remarks = list(facts.unhealthy[:MOST_SYMPTOMS])
+    if facts.graded and any(_lacks_grades(gate) for gate in gates):
+        remarks += facts.causes[:1]
     if facts.lost:
         losses = first_of(facts.lost)
         remarks.append(f"but {losses}" if code == OK else losses)
     return remarks
+
+
+def _lacks_grades(gate: GateResult) -> bool:
+    """Return whether a gate would decide if items without a grade had one."""
+    return gate.state == "INCONCLUSIVE" and gate.remedy.startswith(f"{GRADE} ")
 
 
 # Rules outside the gates
@@ -291,10 +301,8 @@ def _nothing_graded(
     if facts.cause:
         return USAGE, f"{NOTHING_GRADED}: exit {USAGE}; {facts.cause}"
     if facts.ungraded and not facts.shards:
-        return (
-            INCONCLUSIVE,
-            f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; the warnings say why",
-        )
+        why = facts.causes[0] if facts.causes else "the warnings say why"
+        return INCONCLUSIVE, f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; {why}"
     return None
 
 

@@ -322,6 +322,8 @@ _NARROWING = (
 )  # options that leave items of a language out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is fixed"
+MODELS_FILE = "in a models file"
+"""Stands in a last line that names a setting which would help."""
 _COLLECTED = "    # once the reports of all shards are in shards/"
 
 
@@ -475,7 +477,8 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
     if any(one.obstacle for one in report.slices):
         yield whole_run(again, _NARROWING)
     if report.session.left or f"{GRADE} " in lacks:
-        yield again + _REST
+        has_to_be_mended = MODELS_FILE in report.decision.line
+        yield again + (_MENDED if has_to_be_mended else _REST)
     if NAME_A_MODEL in why:
         others = shlex.join(_without(again, ("--judge",)))
         yield f"{others} --judge anthropic:claude-opus-4-1 --dry-run"

@@ -7,7 +7,9 @@ earlier runs. Intervals are at 95 %, as in all of the product.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
@@ -15,6 +17,7 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.misclassification import KeptShare
+from qagate.evaluators.typed_data import Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,11 +317,11 @@ class PlannedPair:
 
     why: str
     """Why people look at them, a key of the form's reasons; empty for answers of the same text."""
-    probability: float
+    probability: Share
     """The probability that they are drawn, 0 to 1."""
-    judged: int
+    judged: Annotated[int, Meta(ge=-1, le=1)]
     """New - old by the judge's verdicts; 0 where one is missing."""
-    share: float
+    share: Share
     """The gate's ``share``."""
     order: str = ""
     """The data set's ``order``."""

@@ -82,6 +82,7 @@ from qagate.reports.run.report import (
     SliceSummary,
 )
 from qagate.reports.verdict.pairing import beside_baseline, paired_slices
+from qagate.reports.verdict.self_judging import self_judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,12 +385,15 @@ def _decided_as(
 
 
 def _causes(records: Iterable[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what was said of it."""
+    """Yield why items went ungraded, for each way how many and what was said of it.
+
+    The commonest comes first.
+    """
     errors: dict[str, list[str]] = defaultdict(list)
     for record in records:
         if record.error and record.outcome != "stopped":
             errors[record.error.partition(": ")[0]].append(record.error)
-    for messages in errors.values():
+    for messages in sorted(errors.values(), key=len, reverse=True):
         telling = max(messages, key=_numbers_in)
         yield f"{plural(len(messages), 'item')} ungraded: {telling}"
 
@@ -450,7 +454,11 @@ def _decided(
     )
     of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
     session = replace(session, cautions=(*of_baselines, *session.cautions))
-    doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
+    doubts = [
+        *_gone(run, facts, earlier),
+        *_versions(run, facts),
+        *_self_judged(run, facts),
+    ]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
@@ -492,6 +500,16 @@ def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
         verdicts.update(one.judges)
     yield from _versions_of("answers", facts.model, answers)
     yield from _versions_of("verdicts", facts.judge, verdicts)
+
+
+def _self_judged(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield which judges the model under test turned out to be."""
+    judged = []
+    for name, records in run.records.items():
+        kind = run.slices[name].kind
+        if kind.answered and kind.by_rubric:
+            judged += [record for record in records if record.is_graded]
+    yield from self_judged(judged, facts.model, facts.judge, facts.provenance)
 
 
 def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
@@ -693,6 +711,7 @@ def _session(
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
+        causes=tuple(_causes(chain.from_iterable(run.records.values()))),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         undecided=tuple(name for name in run.summaries if name not in decided),
