@@ -350,6 +350,21 @@ def test_promptfoos_recipe_decides_but_for_a_first_baseline(
     assert bool(decides) == ((event, branch) != ("by hand", "main"))
 
 
+@pytest.mark.parametrize(("code", "ends"), [(0, 0), (100, 0), (1, 1)])
+def test_promptfoos_recipe_goes_on_where_tests_failed(
+    code: int, ends: int, tmp_path: Path
+) -> None:
+    """promptfoo ends in 100 where answers were wrong, which is for the gate to judge."""
+    program = tmp_path / "npx"
+    program.write_text(f"#!/bin/sh\nexit {code}\n")
+    program.chmod(0o755)
+    steps = load("github-promptfoo.yml")["jobs"]["evaluate"]["steps"]
+    (script,) = (step["run"] for step in steps if "npx" in step.get("run", ""))
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-e", "-c", script], env={"PATH": path}, check=False)
+    assert done.returncode == ends
+
+
 def test_each_recipe_of_a_tool_is_tried() -> None:
     ours = [
         path.name
