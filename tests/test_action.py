@@ -95,10 +95,9 @@ def test_no_verdict_is_no_success(tmp_path: Path) -> None:
 def test_each_line_of_the_options_is_one_word(tmp_path: Path) -> None:
     """Spaces and signs of the shell in it are its own."""
     rows = [{"id": f"q{n}", "my $score": 1, "lang": "pl"} for n in range(400)]
-    path = as_csv(tmp_path / "new.csv", rows)
     given = {
-        "NEW": str(path),
-        "BASELINE": str(path),
+        "NEW": str(as_csv(tmp_path / "new.csv", rows)),
+        "BASELINE": str(as_csv(tmp_path / "old.csv", rows)),
         "MARGIN": "0.1",
         "OPTIONS": "--column=score=my $score\n\n  --slice=lang\n",
     }
