@@ -171,6 +171,21 @@ def test_the_screen_shows_the_gates_that_a_reader_sees(
         assert line.partition(";")[0] in printed
 
 
+def test_the_gates_file_of_the_page_is_one(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for side in ("old", "new"):
+        unpack(RECORDED / "lm_eval" / side, tmp_path / side)
+    (tmp_path / "gates.yaml").write_text(after("gates"))
+    code, printed = run(
+        f"{COMMANDS['lm-evaluation-harness']} --gates gates.yaml", capsys
+    )
+    assert code == 6, printed
+    gates = re.findall(r"(?m)^[A-Z]+ +cities:(\w+) +(drop|correct) ", printed)
+    assert sorted(gates) == [("en", "correct"), ("en", "drop"), ("pl", "drop")]
+
+
 def test_an_unknown_tool_needs_column_names_alone(
     tmp_path: Path, capsys: Captured, monkeypatch: Patch
 ) -> None:
