@@ -26,6 +26,12 @@ from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.text import digest
 
+MOST_SECONDS_AHEAD = 86_400.0
+"""How far after the beginning of a run another one may have kept an answer that counts.
+
+An answer that seems to come from next year was kept while the clock was wrong: nobody knows how old
+it is.
+"""
 VERSIONS = "versions"
 """The kind of a document with the versions that a provider named in a run."""
 
@@ -63,7 +69,10 @@ def kept_answer(
     """
     if run.id and kept.run == run.id:
         return "use"
-    if kept.at >= run.started - age.seconds:
+    if age == ANY_AGE:
+        return "use"
+    seconds_before = run.started - kept.at
+    if -MOST_SECONDS_AHEAD <= seconds_before <= age.seconds:
         return "use"
     version = version_of(kept.reply.model, asked_name)
     if not age.dated_may_be_older or not version:

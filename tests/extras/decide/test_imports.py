@@ -298,11 +298,13 @@ def test_a_label_is_of_one_answer(
 ) -> None:
     """Of repeats, or of two tasks, by its key; none counts twice."""
     rows = [{"id": f"q{n}", "repeat": n % 3, "score": 1} for n in (1, 2, 4)]
-    runs = as_csv(tmp_path / "run.csv", [*rows, {**rows[0], "repeat": 2}])
+    rows.append({**rows[0], "repeat": 2})
+    runs = as_csv(tmp_path / "run.csv", rows)
+    former = as_csv(tmp_path / "old.csv", [{**row, "answer": "other"} for row in rows])
     labels = as_csv(
         tmp_path / "labels.csv", [{"id": id_, "verdict": "yes"} for id_ in labelled]
     )
-    words = f"--baseline={runs}", f"--labels={labels}", f"--to={tmp_path / 'out'}"
+    words = f"--baseline={former}", f"--labels={labels}", f"--to={tmp_path / 'out'}"
     assert line in decide(capsys, runs, *words)[1]
 
 

@@ -14,12 +14,21 @@ from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.commands.given_runs import OUT, RecordedRunParser
+from qagate.reports.extras.decide.comparability import (
+    accepted_changes,
+    remarks,
+    same_run,
+)
 from qagate.reports.extras.decide.decisive import Decisive, decisive_scores
 from qagate.reports.extras.decide.foreign_run import Choice
 from qagate.reports.extras.decide.form_table import ROLES, forms
 from qagate.reports.extras.decide.imported_run import MAX_DROP, ImportedRun, slug
 from qagate.reports.extras.decide.paths import field_path
 from qagate.reports.extras.decide.reading import read_run
+from qagate.reports.extras.decide.stated import (
+    contradictions,
+    with_one_value_an_item,
+)
 from qagate.reports.render import console
 from qagate.reports.render.writer import Files, write, write_files
 from qagate.reports.run import report_folder
@@ -104,12 +113,34 @@ def _imported_runs(options: argparse.Namespace) -> tuple[ImportedRun, ImportedRu
             f"{new.path} is of {new.tool}, {old.path} of {old.tool}; give two of one tool"
         )
     tasks = decisive_scores([new, old], new_choice)
+    same = same_run(new, old, new_choice, old_choice)
+    new = replace(new, notes=(*new.notes, *remarks(new, old)))
+    main_scores = {task: main.name for task, main in tasks.items()}
+    new_doubts = contradictions(new, main_scores)
+    old_doubts = contradictions(old, main_scores)
+    for task, main in tasks.items():
+        new = with_one_value_an_item(new, task, main.name)
+        old = with_one_value_an_item(old, task, main.name)
     unused = Decisive(name="", two_way=True)
     """Of a task that NEW lacks: nobody needs its scores."""
     old_tasks = {name: tasks.get(name, unused) for name in old.tasks}
     return (
-        ImportedRun(run=new, tasks=tasks, choice=new_choice, margin=options.margin),
-        ImportedRun(run=old, tasks=old_tasks, choice=old_choice, margin=options.margin),
+        ImportedRun(
+            run=new,
+            tasks=tasks,
+            choice=new_choice,
+            margin=options.margin,
+            doubt=same,
+            doubts=new_doubts,
+            accepted=accepted_changes(options.accept_changed, new, old),
+        ),
+        ImportedRun(
+            run=old,
+            tasks=old_tasks,
+            choice=old_choice,
+            margin=options.margin,
+            doubts=old_doubts,
+        ),
     )
 
 
@@ -187,6 +218,13 @@ def _parser() -> RecordedRunParser:
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)
     text = "the worst and the best score, if not 0 and 1: such as 1:5, or 5:1 where 1 is best"
     parser.add_argument("--scale", metavar="WORST:BEST", type=_scale, help=text)
+    text = (
+        "a field in which the results were measured otherwise, with what it is now, as the "
+        "verdict prints it; may be repeated"
+    )
+    parser.add_argument(
+        "--accept-changed", metavar="FIELD=NEW", type=_change, help=text, **repeated
+    )
     text = "what a word is worth as a score, from 0 to 1; may be repeated"
     parser.add_argument(
         "--score", metavar="WORD=NUMBER", type=_word, help=text, **repeated
@@ -236,6 +274,15 @@ def _word(text: str) -> tuple[str, float]:
             f"want WORD=NUMBER, the number from 0 to 1, such as fair=0.5; got {text!r}"
         )
     return word.strip().casefold(), value
+
+
+def _change(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals or not value:
+        raise argparse.ArgumentTypeError(
+            f"want FIELD=NEW, as the verdict prints it; got {text!r}"
+        )
+    return name, value
 
 
 def _column(text: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from qagate.reports.extras.decide.foreign_run import (
     ScoredSample,
     ScoreName,
 )
+from qagate.reports.extras.decide.stated import figures_of, not_recomputed
 
 NEAR_AN_END = 0.1
 """A share of the scale. Where no score is farther from the worst end, the scale is another's."""
@@ -61,6 +62,7 @@ def _decisive(
         raise UsageError(
             f"{task}: {chosen} is a number in no sample; say --metric NAME"
         )
+    _check_recomputed(task, chosen, runs, choice)
     less = _is_less_better(task, chosen, seen, choice.scale)
     samples = [sample for run in runs for sample in run.samples if sample.task == task]
     values = set(_values(samples, chosen))
@@ -121,6 +123,21 @@ def _is_candidate(name: str, tasks: Sequence[ForeignTask]) -> bool:
     seen = [known.scores[name] for known in tasks if name in known.scores]
     has_numbers = any(score.has_numbers for score in seen)
     return has_numbers and not any(score.odd_word for score in seen)
+
+
+def _check_recomputed(
+    task: str, name: str, runs: Sequence[ForeignRun], choice: Choice
+) -> None:
+    """Raise UsageError for a score whose figure the samples do not make, unless it was named."""
+    if name in choice.metrics:
+        return
+    for run in runs:
+        way = not_recomputed(figures_of(run, task, name))
+        if way:
+            raise UsageError(
+                f"{task}: {run.tool} takes {way} over {name}, which is no mean of the samples; "
+                f"say --metric {shown(name)} to decide by the mean of what each sample has"
+            )
 
 
 # Which way is better

@@ -132,6 +132,8 @@ class ForeignRun:
     """Of the tool."""
     date: str = ""
     """When it was made, as the tool writes it; empty if unknown."""
+    template: str = ""
+    """The chat template that prompts were put into; empty for none, or if unknown."""
     run_id: str = ""
     """What names the run, with its side; empty if the tool gives it no name."""
     notes: tuple[str, ...] = ()

@@ -113,6 +113,17 @@ def _inspect_measured(part: Part) -> Mapping[str, object]:
     return {}
 
 
+def _inspect_fault(row: Json) -> str:
+    """Return why the last call of a model failed: a time-out in it leaves the sample scored."""
+    calls = [
+        event
+        for event in mappings_in(row.get("events"))
+        if event.get("event") == "model"
+    ]
+    error = calls[-1].get("error") if calls else None
+    return f"the last call of a model failed: {error}" if error else ""
+
+
 def _inspect_values(part: Part, row: Json) -> Mapping[str, object]:
     """Return the tokens of the model under test, without those of models that grade."""
     model = str(part_of(part.head, "eval").get("model", ""))
@@ -346,10 +357,13 @@ def _promptfoo_values(part: Part, row: Json) -> Mapping[str, object]:
 
 
 def _promptfoo_stated(part: Part) -> list[StatedFigure]:
-    """Return the count of right answers over all providers: it is checked where there is one."""
-    stats = part_of(part_of(part.head, "results"), "stats")
-    successes = number(stats.get("successes"))
-    if successes is None:
+    """Return the count of right answers, which is over all providers, where there is one."""
+    results = part_of(part.head, "results")
+    providers = {
+        canonical(row.get("provider")) for row in mappings_in(results.get("results"))
+    }
+    successes = number(part_of(results, "stats").get("successes"))
+    if successes is None or len(providers) > 1:
         return []
     return [
         StatedFigure(
@@ -511,6 +525,7 @@ def _azure_stated(part: Part) -> list[StatedFigure]:
 NO_FUNCTIONS = FormFunctions()
 FUNCTIONS: Mapping[str, FormFunctions] = {
     "inspect": FormFunctions(
+        fault=_inspect_fault,
         values=_inspect_values,
         main=_inspect_main,
         planned=_inspect_planned,

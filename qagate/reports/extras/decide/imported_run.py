@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qagate.cases.config import GatesFile
@@ -20,7 +20,8 @@ from qagate.reports.extras.decide.foreign_run import Choice, ForeignRun, ScoredS
 from qagate.reports.extras.decide.labelled import labelled_records, measuring_dataset
 from qagate.reports.extras.decide.scores import text_of
 from qagate.reports.gates.decide import SessionFacts
-from qagate.reports.run.measured import MEASURED
+from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
+from qagate.reports.run.measured import DOUBTS, MEASURED
 from qagate.reports.run.record import Record, safe
 from qagate.reports.verdict.assemble import Facts, ReportInputs
 
@@ -48,6 +49,11 @@ class ImportedRun:
     """The scores that decide, by the tool's name of the task."""
     choice: Choice
     margin: float = MAX_DROP
+    doubt: str = ""
+    """Why nothing can be decided over it at all."""
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """Why nothing can be decided over a task, by its name."""
+    accepted: Accepted = NOTHING_ACCEPTED
 
     @property
     def path(self) -> Path:
@@ -276,13 +282,16 @@ class ImportedRun:
         """Return what the report says of where the run came from."""
         versions = {}
         measured = {}
-        tasks = {slug(name): task for name, task in self.run.tasks.items()}
+        doubts = {}
+        tasks = {slug(name): of_run for name, of_run in self.run.tasks.items()}
         for dataset in inputs.datasets:
             for slice_ in dataset.slices.values():
                 if slice_.rubric is not None:
                     versions[slice_.name] = {"rubric": slice_.rubric.version}
                 if dataset.name in tasks:
-                    measured[slice_.name] = dict(tasks[dataset.name].measured)
+                    task = tasks[dataset.name]
+                    measured[slice_.name] = dict(task.measured)
+                    doubts[slice_.name] = self.doubt or self.doubts.get(task.name, "")
         tool = f"{self.run.tool} {self.run.version}".strip()
         return Facts(
             model=self.run.model or self.path.stem,
@@ -293,8 +302,10 @@ class ImportedRun:
                 "file": str(self.path),
                 "slices": versions,
                 MEASURED: measured,
+                DOUBTS: doubts,
             },
             run={},
+            accepted=self.accepted,
         )
 
     def _notes(self) -> Iterator[str]:

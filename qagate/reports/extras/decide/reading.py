@@ -168,6 +168,7 @@ class _RunReader:
             tasks=tasks,
             version=head_text(self.form, first, "version"),
             date=head_text(self.form, first, "date"),
+            template=head_text(self.form, first, "template"),
             run_id=f"{run_id} {self.side}".strip() if run_id else "",
             notes=tuple(notes),
             lacks=tuple(lacks),
