@@ -30,7 +30,9 @@ from qagate.evaluators.judges.factory import JudgeFactory, Place
 from qagate.evaluators.judges.offline import ChoiceJudge, YesNoJudge
 from qagate.evaluators.kinds import is_right
 from qagate.evaluators.languages.word_lists import read, tables
+from qagate.evaluators.models.targets import HTTP
 from qagate.evaluators.models.versions import asked_spec, may_be_one_spec
+from qagate.evaluators.negotiation import MAX_TOKENS, Negotiable
 from qagate.evaluators.optional import require
 from qagate.evaluators.rubric import Prompt, Style, chat_messages, fill
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
@@ -44,6 +46,12 @@ def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
     if not case.context:
         user = user.lstrip("\n")  # a prompt may begin with the context
     return chat_messages(fill(prompt.system, values), user)
+
+
+OWN_LIMIT = 4_096
+"""Tokens of an answer to a short question, where the user sets no limit. It is far more than an
+answer takes. An answer without an end comes to one within the call's deadline, of 120 s, where
+the server writes 35 tokens a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,8 @@ class PromptedAnswer:
     model: Model
     prompt: Prompt | None
     """None for a model that takes the case itself."""
+    limits_length: bool = False
+    """Whether replies have a limit of ours, ``OWN_LIMIT``, if the user gave none."""
 
     @property
     def spec(self) -> str:
@@ -77,12 +87,11 @@ class PromptedAnswer:
         """Return the reply as read. Raises CallError if none came."""
         request = self._request(case, repeat)
         reply = await ask(self.model, request)
-        limit = request.parameters.get("max_tokens", self.model.limits.max_tokens)
-        return read_reply(
-            reply,
-            asked_of(self.prompt, case),
-            limit if isinstance(limit, int) else None,
-        )
+        limit = self.model.limits.max_tokens
+        if reply.output_tokens == request.own_limit:
+            # So many, neither more nor fewer: it was sent, and ended the reply.
+            limit = request.own_limit
+        return read_reply(reply, asked_of(self.prompt, case), limit)
 
     def _request(self, case: Case, repeat: int) -> core.Request:
         messages: tuple[core.Message, ...] = ()
@@ -100,8 +109,27 @@ class PromptedAnswer:
                 messages=messages,
             )
         return core.Request(
-            messages=messages, version=version, repeat=repeat, case=asked_case
+            messages=messages,
+            version=version,
+            repeat=repeat,
+            case=asked_case,
+            own_limit=self._own_limit,
         )
+
+    @property
+    def _own_limit(self) -> int | None:
+        """The limit of ours on a reply; None where there is one, or none can be sent."""
+        limits = self.model.limits
+        identity = self.model.identity
+        is_api = isinstance(self.model, Negotiable) and identity.get("provider") != HTTP
+        if not self.limits_length or not is_api:
+            return None
+        if limits.takes_case or limits.max_tokens is not None:
+            return None
+        omitted = identity.get("omit")
+        if isinstance(omitted, list) and MAX_TOKENS in omitted:
+            return None
+        return OWN_LIMIT
 
 
 def asked_of(prompt: Prompt | None, case: Case) -> Asked:
@@ -327,7 +355,7 @@ def _place(slice_: Slice, cases: Iterable[Case], repeat: int) -> Place:
     return Place(
         style=style,
         rubric=slice_.rubric,
-        audited=slice_.kind.answered,  # labels test a judge better than an audit does
+        labelled=not slice_.kind.answered,
         name=slice_.name,
         repeat=repeat,
     )
@@ -344,7 +372,8 @@ def _answerer(
                 f"add answer.{slice_.language}.yaml next to its dataset.yaml, "
                 "or give --prompt"
             )
-        return PromptedAnswer(model=model, prompt=slice_.prompt)
+        is_short = not slice_.rates and not slice_.kind.by_checks
+        return PromptedAnswer(model=model, prompt=slice_.prompt, limits_length=is_short)
     if all(case.recorded is None for case in cases):
         raise UsageError(
             f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "

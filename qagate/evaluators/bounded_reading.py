@@ -62,13 +62,17 @@ class ReadingBudget:
         self.unpacked_bytes += count
         if self.unpacked_bytes > MAX_UNPACKED_BYTES:
             raise _too_much(path, f"more than {MAX_UNPACKED_BYTES:,} bytes unpacked")
-        if self.clock() > self.ends_at:
-            raise _too_much(path, f"more than {MAX_SECONDS:g} s to read")
+        self._check_clock(path)
 
     def take_values(self, path: Path, count: int) -> None:
-        """Count values that are held until the command ends."""
+        """Count values that are held until the command ends; look at the clock."""
         self.values += count
         _check_values(path, self.values)
+        self._check_clock(path)
+
+    def _check_clock(self, path: Path) -> None:
+        if self.clock() > self.ends_at:
+            raise _too_much(path, f"more than {MAX_SECONDS:g} s to read")
 
 
 def _check_values(path: Path, count: int) -> None:

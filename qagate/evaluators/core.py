@@ -216,6 +216,9 @@ class Request:
     """Rises when a judge's reply could not be read; 0 to 2, or to 1 at temperature 0."""
     case: AskedCase | None = None
     """For models that take the case itself (``Limits.takes_case``)."""
+    own_limit: int | None = None
+    """The most tokens of the reply, where neither the user nor the prompt says so. It becomes the
+    parameter ``max_tokens``, unless the model cannot do with it (``negotiation.formed``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,7 +303,7 @@ class Verdict:
     sure: bool = False
     """Whether a rule settled it beyond doubt; only rules set it."""
     votes: tuple[Vote, ...] = ()
-    """What each judge of a panel said."""
+    """What each judge of a panel said; of a cascade the one who decided."""
     adjudicated_by: str = ""
     """The person whose verdict this is."""
     parts: Mapping[str, int] = field(default_factory=dict)

@@ -46,6 +46,7 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
         fields["tool"] = flat(request.tool)
     if not request.as_json:
         del fields["as_json"]  # most requests have none: then the key has no such field
+    del fields["own_limit"]  # what is sent of it stands in the parameters
     if request.case is None:
         del fields["case"]  # as above
     else:

@@ -8,8 +8,14 @@ way, once, and what was learned is kept for later runs.
 How a verdict is asked for has three forms: a forced function *call*, JSON by a *schema* that
 the server enforces, and JSON as *text*, which it is only asked for. A call comes first, or
 the schema where a request wants JSON. A form is given up where it is refused, or where its
-first reply shows that the server ignored it. The form changes the request, and so its ledger
-key. The rest changes only how the same request is written: it never changes a key.
+first reply shows that the server ignored it.
+
+A limit of our own on the length of a reply is another part of the form. It is given up where it
+is refused, and for a model that thinks: its thoughts count, and would leave no room for an
+answer.
+
+The form changes the request, and so its ledger key. The rest changes only how the same request
+is written: it never changes a key.
 
 Nothing here sends or keeps anything; ``runtime/negotiations.py`` does.
 """
@@ -21,8 +27,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 from qagate.evaluators.core import Message, Reply, Request, Tool
-from qagate.evaluators.finishes import CUT
+from qagate.evaluators.finishes import CUT, INCOMPLETE, LENGTH, THOUGHT
 from qagate.evaluators.reading import parse_json
+from qagate.evaluators.replies.said import said_of
 
 Form = Literal["call", "schema", "text"]
 """How the arguments of a function are asked for."""
@@ -46,6 +53,8 @@ class Negotiated:
     """Whether it can be made to call a function."""
     takes_schema: bool = True
     """Whether it can be made to write JSON by a schema."""
+    takes_limit: bool = True
+    """Whether a limit of our own is put on its replies."""
     proven: tuple[Form, ...] = ()
     """The forms in which a reply has come: then a single other one changes nothing."""
 
@@ -68,6 +77,10 @@ class Negotiated:
             differences.append("with JSON as text in place of a function call")
         elif not self.takes_schema:
             differences.append("with a function call in place of JSON by a schema")
+        if not self.takes_limit:
+            differences.append(
+                "without a limit of our own on the length of its replies"
+            )
         return tuple(differences)
 
     @property
@@ -97,6 +110,7 @@ def negotiated_of(data: object) -> Negotiated:
         takes_system=data.get("takes_system") is not False,
         takes_calls=data.get("takes_calls") is not False,
         takes_schema=data.get("takes_schema") is not False,
+        takes_limit=data.get("takes_limit") is not False,
         proven=_forms_in(proven) if isinstance(proven, list) else (),
     )
 
@@ -133,18 +147,59 @@ BY_THIS_SCHEMA = " The object meets this JSON Schema:\n{schema}"
 """Added where the server does not know the schema."""
 
 
-def earlier_forms(request: Request, negotiated: Negotiated) -> tuple[Negotiated, ...]:
-    """Return how a model was written to before it got its form, the first form first."""
-    if request.tool is None or negotiated.takes_calls:
+def other_forms(request: Request, negotiated: Negotiated) -> tuple[Negotiated, ...]:
+    """Return in which other ways the same may have been asked: its reply may be kept under each.
+
+    Those are the forms that were given up, the first form first; and with or without a limit
+    of our own, whichever is not the case now.
+    """
+    ways = list(_earlier_forms(request, negotiated))
+    if request.own_limit is not None:
+        ways.append(replace(negotiated, takes_limit=not negotiated.takes_limit))
+    return tuple(ways)
+
+
+_SETTINGS_OF_FORMS = (
+    AS_MOST,
+    replace(AS_MOST, takes_calls=False),
+    replace(AS_MOST, takes_schema=False),
+)
+"""One way of writing to a model for each form but the last one, which all can take."""
+
+
+def _earlier_forms(request: Request, negotiated: Negotiated) -> Sequence[Negotiated]:
+    if request.tool is None:
         return ()
-    by_schema = replace(AS_MOST, takes_calls=False)
-    if negotiated.takes_schema:
-        return (AS_MOST,)
-    return AS_MOST, by_schema
+    present = _form_of(request, negotiated)
+    earlier: dict[Form, Negotiated] = {}
+    for settings in _SETTINGS_OF_FORMS:
+        gives_up_more = (negotiated.takes_calls and not settings.takes_calls) or (
+            negotiated.takes_schema and not settings.takes_schema
+        )
+        form = _form_of(request, settings)
+        if form != present and not gives_up_more:
+            earlier.setdefault(form, settings)
+    return tuple(earlier.values())
+
+
+def stands(negotiated: Negotiated, request: Request, reply: Reply) -> bool:
+    """Return whether a reply may be used: it keeps to its form, and its limit was no harm.
+
+    ``request`` is what was sent, and ``negotiated`` how the model was written to.
+    """
+    if after_reply(negotiated, request, reply).forms != negotiated.forms:
+        return False
+    limit = request.own_limit if negotiated.takes_limit else None
+    if limit is None or not shows_thoughts(reply):
+        return True
+    return reply.finish not in (LENGTH, INCOMPLETE) and reply.output_tokens < limit
 
 
 def formed(request: Request, negotiated: Negotiated) -> Request:
-    """Return the request in the form that its server takes; one without a function has none."""
+    """Return the request in the form that its server takes, and with our limit if it takes that."""
+    if request.own_limit is not None and negotiated.takes_limit:
+        parameters = {MAX_TOKENS: request.own_limit, **request.parameters}
+        request = replace(request, parameters=parameters)
     tool = request.tool
     if tool is None:
         return request
@@ -208,6 +263,11 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 """Of a number that is refused for its size, and not for its name."""
+_LENGTH = re.compile(
+    r"\bmax_(?:\w+_)?tokens\b|context (?:length|size|window)|maximum.{0,20}tokens",
+    re.IGNORECASE,
+)
+"""How a server says that so long a reply is more than it can give."""
 _TOOLS = re.compile(r"\btools?\b|tool[_ ]choice|function", re.IGNORECASE)
 _SCHEMA = re.compile(
     r"response[_ ]format|json[_ ]schema|text\.format|structured output|grammar",
@@ -223,8 +283,18 @@ def after_refusal(
     ``request`` is what was sent, in its form. Each step gives something up that was sent, so
     there are few of them.
     """
-    if not _REFUSAL.search(message):
-        return None
+    learned = None
+    if _REFUSAL.search(message):
+        learned = _without_refused_part(negotiated, request, message)
+    sends_own_limit = request.own_limit is not None and negotiated.takes_limit
+    if learned is None and sends_own_limit and _LENGTH.search(message):
+        return replace(negotiated, takes_limit=False)
+    return learned
+
+
+def _without_refused_part(
+    negotiated: Negotiated, request: Request, message: str
+) -> Negotiated | None:
     for name in request.parameters:
         if name in negotiated.omit or not re.search(rf"\b{name}\b", message):
             continue
@@ -244,10 +314,13 @@ def after_refusal(
 
 
 def after_reply(negotiated: Negotiated, request: Request, reply: Reply) -> Negotiated:
-    """Return what a reply shows of its form: that it is taken, or ignored.
+    """Return what a reply shows of how its model is to be written to.
 
-    A reply that was cut shows nothing.
+    Its form is taken, or ignored; a reply that was cut does not show which. And the model
+    thinks, or does not.
     """
+    if request.own_limit is not None and shows_thoughts(reply):
+        negotiated = replace(negotiated, takes_limit=False)
     if request.tool is None:
         return negotiated
     form: Form = "schema" if request.as_json else "call"
@@ -260,6 +333,24 @@ def after_reply(negotiated: Negotiated, request: Request, reply: Reply) -> Negot
     if request.as_json:
         return replace(negotiated, takes_schema=False)
     return replace(negotiated, takes_calls=False)
+
+
+_MARKS = 16
+"""Tokens of a reply, at most, that are no part of its text: its beginning and end."""
+
+
+def shows_thoughts(reply: Reply) -> bool:
+    """Return whether a reply holds thoughts, or took tokens that it does not show.
+
+    Each token of a text has one byte at least.
+    """
+    if reply.finish == THOUGHT or said_of(reply.text).has_thoughts:
+        return True
+    if reply.finish == LENGTH and not reply.text.strip():
+        return True
+    shown = reply.text + "".join(call.name + call.arguments for call in reply.calls)
+    size = len(shown.encode("utf-8", "surrogatepass"))
+    return reply.output_tokens > size + _MARKS
 
 
 def _is_json_object(text: str) -> bool:

@@ -10,7 +10,6 @@ each finding with the file that holds its input; exit code 1 where there is one.
 """
 
 import argparse
-import json
 import multiprocessing
 import random
 import resource
@@ -21,19 +20,23 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from qagate.cases.adjudication_files import load_adjudications
 from qagate.cases.config import load_dataset, load_gates
 from qagate.cases.extras.review.reviews import load_issued, read_rows
 from qagate.cases.tables import read_table
 from qagate.evaluators.core import GRADES, Case, Reply, ToolCall, UsageError
+from qagate.evaluators.extras.batches.waves import Wave
 from qagate.evaluators.extras.lexical.judge import grade
 from qagate.evaluators.ledger.rows import PaidReply, Signer, read_line, seal
+from qagate.evaluators.ledger.runs import KnownRun
+from qagate.evaluators.ledger.voids import VoidForm
 from qagate.evaluators.models.catalogue import load_catalogue
 from qagate.evaluators.models.waits import reset_after, retry_after
 from qagate.evaluators.output import say
@@ -41,8 +44,11 @@ from qagate.evaluators.reading import parse_json
 from qagate.evaluators.replies.readers import read_grade, read_rating
 from qagate.evaluators.rubric import load_rubric
 from qagate.evaluators.text import mask, one_line
+from qagate.evaluators.typed_data import Usd, decode_text
 from qagate.reports.extras.decide.foreign_run import Choice
 from qagate.reports.extras.decide.reading import read_run
+from qagate.reports.run.audit_plan import PLAN_SUFFIX, load_plan
+from qagate.reports.run.baselines import PROMOTED, read_promotion
 from qagate.reports.run.report_folder import RUN_FILE
 from qagate.reports.run.run_json import load_report
 from tests.support.made_runs import answered, run_of, written
@@ -154,7 +160,23 @@ ADJUDICATION = b"""- item: smoke-en-q1
   date: '2026-01-02'
 """
 GATES = b"smoke: {en: {correct: {min: 0.5}, drop: {max: 0.1, evidence: confident}}}\n"
-SHEET_FILE = json.dumps({"schema_version": 1, "items": [], "choices": {}}).encode()
+SHEET_FILE = b"""{"sheets": ["0123456789abcdef"], "items": {"q1": {"choices": ["CORRECT",
+"INCORRECT"], "judged": "CORRECT", "upgrades": [], "about": ["question: q?"]}}}"""
+SAVED_FORM = b"""{"sheet": "0123456789abcdef", "reviewer": "ann", "rows": [
+{"item": "q1", "verdict": "CORRECT", "edited": "", "comment": "so"}]}"""
+AUDIT_PLAN = (
+    b"""{"0123": {"why": "", "probability": 0.5, "judged": -1, "share": 0.2}}"""
+)
+PROMOTION = b'{"name": "v1", "anyway": ""}'
+DOCUMENTS: Mapping[str, Any] = {
+    '{"id": "r", "started": 5.0, "ended": 6.0, "code": 0, "decided": [{"number": 1, "of": 2}]}': (
+        KnownRun
+    ),
+    '{"id": "w", "spec": "m", "at": 5.0, "run": "r", "calls": 2, "keys": ["k"]}': Wave,
+    '["key", "en", "grade@1", 5.0]': VoidForm,
+    "0.25": Usd,
+}
+"""Documents of a ledger, with what each is read as."""
 
 
 def _run() -> bytes:
@@ -166,6 +188,23 @@ def _run() -> bytes:
 
 def _load_report(path: Path) -> object:
     return load_report(path.rename(path.with_name(RUN_FILE)).parent, items=False)
+
+
+def _read_plan(path: Path) -> object:
+    plan = path.rename(path.with_name(f"people{PLAN_SUFFIX}"))
+    return load_plan(plan.with_name("people.yaml"))
+
+
+def _read_promotion(path: Path) -> object:
+    return read_promotion(path.rename(path.with_name(PROMOTED)).parent)
+
+
+def _read_document(path: Path) -> object:
+    text = path.read_bytes().decode("utf-8")
+    for kind in DOCUMENTS.values():
+        with suppress(ValueError):
+            return decode_text(kind, text)
+    raise ValueError("a document of no kind")
 
 
 KEYS = (
@@ -216,6 +255,19 @@ def readers() -> Mapping[str, Reader]:
             read=lambda path: list(read_rows([path])), seeds=[SHEET], suffix=".csv"
         ),
         "review sheet": Reader(read=load_issued, seeds=[SHEET_FILE], suffix=".json"),
+        "saved form": Reader(
+            read=lambda path: list(read_rows([path])),
+            seeds=[SAVED_FORM],
+            suffix=".json",
+        ),
+        "audit plan": Reader(read=_read_plan, seeds=[AUDIT_PLAN], suffix=".json"),
+        "promotion": Reader(read=_read_promotion, seeds=[PROMOTION], suffix=".json"),
+        "ledger document": Reader(
+            read=_read_document,
+            seeds=[text.encode() for text in DOCUMENTS],
+            suffix=".json",
+            refusals=(ValueError,),
+        ),
         "ledger row": Reader(
             read=lambda path: read_line(path.read_bytes(), Signer()),
             seeds=[_ledger_row()],

@@ -1,6 +1,7 @@
 """Let runs meet random faults and look for a wrong verdict, a wrong grade or a lost item.
 
-Run as ``python -m tests.benchmarks.soak [--seeds 20] [--items 1000] [-n 8] [--first 1]``.
+Run as ``python -m tests.benchmarks.soak [--seeds 20] [--items 1000] [-n 8] [--first 1]``, or
+with ``--full`` for all that ``full_soak.py`` does.
 Each seed is one run of pytest against a server that fails about one call in ten, in the ways of
 ``FAULTS``, then a second run on the same ledger against the server when it is
 well. Seeds alternate the wire formats, and models that fail the gate clearly or narrowly, pass it
@@ -430,7 +431,14 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=1000)
     parser.add_argument("-n", "--workers", type=int, default=8)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--part", type=float, default=1.0)
+    parser.add_argument("--only", default="")
     options = parser.parse_args()
+    if options.full:
+        from tests.benchmarks.full_soak import ITEMS, run_all  # noqa: PLC0415  # it needs this module
+
+        return run_all(options.part, min(options.items, ITEMS), options.only)
     seeds = []
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         soak = Soak(Path(folder), options.items, options.workers)

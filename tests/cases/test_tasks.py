@@ -16,10 +16,10 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
-from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
+from qagate.evaluators.models.versions import asked_spec
 from qagate.evaluators.runtime.answer_ages import THIS_RUN, AnswerAge
 from qagate.evaluators.runtime.task import ReadingTask
 from tests.support.judging import judges
@@ -61,15 +61,16 @@ def test_each_kind_has_its_judge(
 
 
 def test_rules_may_stand_before_a_model() -> None:
-    """For grades only: a rating or yes/no needs none, and a judge under test is not audited."""
-    cascade = judges(BOTH, models=[MODEL], seed=3)
+    """For grades only: a rating or yes/no needs none, and labelled answers measure the model."""
+    cascade = judges(BOTH, models=[MODEL])
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
-    assert (graded.judge.audit, graded.judge.seed) == (AUDITED_SHARE, 3)
+    assert graded.judge.rules_settle
     assert graded.judge.spec == BOTH
     (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
     assert isinstance(judged.judge, CascadeJudge)
-    assert judged.judge.audit == 0
+    assert not judged.judge.rules_settle
+    assert judged.judge.spec == BOTH
     kinds: list[tuple[str, str | None, type]] = [
         ("rated", None, RubricJudge),
         ("judged", "7", RubricJudge),
@@ -260,12 +261,14 @@ def test_a_data_set_may_say_how_old() -> None:
 
 def test_of_the_baselines_model_this_runs_answers_alone_count() -> None:
     planned = item("graded")
-    assert age_of(planned, replace(then(planned.case), model=MODEL.spec)) == THIS_RUN
+    asked = asked_spec(MODEL.spec, MODEL.identity)
+    assert age_of(planned, replace(then(planned.case), model=asked)) == THIS_RUN
 
 
 def test_the_anchors_model_is_held_to_an_age_only() -> None:
     planned = item("graded")
-    anchor = replace(then(planned.case), model=MODEL.spec, role="anchor")
+    asked = asked_spec(MODEL.spec, MODEL.identity)
+    anchor = replace(then(planned.case), model=asked, role="anchor")
     assert age_of(planned, anchor) != THIS_RUN
 
 

@@ -95,6 +95,15 @@ def test_reading_ends_when_the_time_is_used_up(archive: Path) -> None:
         opened.read("a.json")
 
 
+def test_reading_lines_ends_when_the_time_is_used_up(tmp_path: Path) -> None:
+    """A file without an archive may have lines without end as well."""
+    file = tmp_path / "results.jsonl"
+    file.write_text("{}\n{}\n", encoding="utf-8")
+    times = iter([0.0, 1.0, bounded_reading.MAX_SECONDS + 1])
+    with pytest.raises(UsageError, match="more than 300 s to read"):
+        read_json_file(file, ReadingBudget(clock=lambda: next(times)))
+
+
 def test_one_budget_holds_for_all_files(
     archive: Path, monkeypatch: Patch, tmp_path: Path
 ) -> None:

@@ -1,12 +1,15 @@
 """Before kept grades count, some are asked anew; counted at the judge's model."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+
+import pytest
 
 from qagate.cases.tasks import RecordedAnswer
 from qagate.evaluators import core
@@ -20,6 +23,7 @@ from qagate.evaluators.ledger import KeptReply, Ledger, PaidReply
 from qagate.evaluators.run_identity import RunIdentity
 from qagate.evaluators.runtime.budget import Budget
 from qagate.evaluators.runtime.caller import CallRoute, CallSettings, KeptCall, Meter
+from qagate.evaluators.runtime.canaries import CANARIES
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.task import ReadingTask, Task
@@ -179,10 +183,28 @@ def test_canaries_are_really_asked(tmp_path: Path) -> None:
     assert second.result("bg").void == ""
 
 
+@pytest.mark.parametrize(
+    "document", ["[]", '{"at": 1.0, "results": [{"judge": 5}]}', "{", "null"]
+)
+def test_results_that_are_damaged_are_found_out_anew(
+    tmp_path: Path, document: str
+) -> None:
+    """As a damaged reply is asked for anew: it is no result, and ends no run."""
+    world = World(tmp_path)
+    world.run("first")
+    world.run("second")
+    with Ledger(tmp_path / "ledger") as ledger:
+        assert json.loads(ledger.documents(CANARIES)["second"])["results"]
+        asyncio.run(ledger.keep(CANARIES, "second", document))
+    again = world.run("second", asks_something=False)
+    assert again.calls == 0
+    assert again.status.canaries == ()
+
+
 def test_canaries_are_paid_by_the_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")
-    usage = world.run("second").status.canary_usage
+    usage = world.run("second").status.judges_usage
     assert (usage.requests, usage.spent) == (ALL_CANARIES, ALL_CANARIES * 0.5)
 
 

@@ -126,6 +126,20 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     assert [request.attempt for request in model.requests] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("finishes", "advises"), [(("length", "length"), True), (("length", "stop"), False)]
+)
+def test_a_judge_whose_replies_are_all_cut_needs_more_tokens(
+    *, finishes: tuple[str, str], advises: bool
+) -> None:
+    model = Scripted(
+        replies(*[core.Reply(text="A or B", finish=finish) for finish in finishes])
+    )
+    with pytest.raises(core.JudgeError) as caught:
+        judge_it(RubricJudge(model=model, rubric=make_rubric("letter")))
+    assert ("raise the judge's max_tokens" in str(caught.value)) == advises
+
+
 def test_a_judge_that_draws_its_replies_is_asked_three_times() -> None:
     """A model that takes no temperature may say something readable the third time."""
     model = Scripted(

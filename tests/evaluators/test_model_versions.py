@@ -1,7 +1,11 @@
 """What a model's name says of its version."""
 
+from dataclasses import replace
+
 import pytest
 
+from qagate.evaluators.judges.factory import is_same_model
+from qagate.evaluators.models.spec import build
 from qagate.evaluators.models.versions import may_be_one_spec, version_of
 
 
@@ -54,3 +58,25 @@ def test_two_specs_of_one_model(spec: str, other: str) -> None:
 )
 def test_two_specs_of_two_models(spec: str, other: str) -> None:
     assert not may_be_one_spec(spec, other)
+
+
+@pytest.mark.parametrize(
+    ("answers_as", "other_answers_as", "same"),
+    [
+        ((), (), False),
+        (("gpt-4.1",), (), False),
+        (("gpt-4.1",), ("gpt-4.1-2025-04-14",), True),
+        ((), ("prod",), True),
+        (("*",), ("*",), False),
+    ],
+)
+def test_a_model_has_the_names_that_its_replies_may_have(
+    *, answers_as: tuple[str, ...], other_answers_as: tuple[str, ...], same: bool
+) -> None:
+    """Names of a models file's ``answers_as``; that any name is allowed says nothing."""
+    url = "https://gateway.example/v1"
+    model = replace(build("openai", "prod", url, "openai:prod"), answers_as=answers_as)
+    judge = replace(
+        build("openai", "strict", url, "openai:strict"), answers_as=other_answers_as
+    )
+    assert is_same_model(model, judge) == same

@@ -21,6 +21,7 @@ from qagate.evaluators.negotiation import (
     after_reply,
     described,
     formed,
+    other_forms,
     read_document,
 )
 from qagate.evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
@@ -431,6 +432,7 @@ def test_a_request_for_json_keeps_its_own_words() -> None:
         takes_system=st.booleans(),
         takes_calls=st.booleans(),
         takes_schema=st.booleans(),
+        takes_limit=st.booleans(),
         proven=st.sampled_from([(), ("call",), ("schema",), ("call", "schema")]),
     )
 )
@@ -472,6 +474,82 @@ def test_a_forecast_finds_kept_grades_in_the_form_that_was_negotiated() -> None:
     assert KeptReplies(find=find).grade(model, WANTED, "bg") is None
     forecast = KeptReplies(find=find, negotiated=lambda model: known)
     assert forecast.grade(model, WANTED, "bg") == CALL
+
+
+@pytest.mark.parametrize(
+    ("reply", "void_before", "counts"),
+    [
+        (CALL, 0.0, True),
+        (core.Reply(text="It is right"), 0.0, False),  # it ignored its form
+        (CALL, 2.0, False),
+    ],
+    ids=["kept", "ignored", "void"],
+)
+def test_a_forecast_finds_grades_that_came_in_an_earlier_form(
+    *, reply: core.Reply, void_before: float, counts: bool
+) -> None:
+    """As the run will."""
+    model = Scripted(lambda request: CALL)
+    key = request_key(model.identity, WANTED)
+    kept = {key: KeptReply(reply=reply, at=1.0, run="earlier")}
+    forecast = KeptReplies(
+        find=kept.get,
+        counts_since=lambda part: void_before,
+        negotiated=lambda model: WITHOUT_FORMS,
+    )
+    assert forecast.grade(model, WANTED, "bg") == (reply if counts else None)
+
+
+@pytest.mark.parametrize(
+    ("as_json", "takes_calls", "takes_schema", "earlier"),
+    [
+        (False, True, True, []),
+        (False, True, False, []),
+        (False, False, True, ["call"]),
+        (False, False, False, ["call", "schema"]),
+        (True, True, True, []),
+        (True, False, True, []),
+        (True, True, False, ["schema"]),
+        (True, False, False, ["schema", "call"]),
+    ],
+)
+def test_the_forms_before_the_present_one(
+    *, as_json: bool, takes_calls: bool, takes_schema: bool, earlier: list[str]
+) -> None:
+    """Each form that was given up, in the order in which they are tried."""
+    request = replace(WANTED, as_json=as_json)
+    now = Negotiated(takes_calls=takes_calls, takes_schema=takes_schema)
+    forms = []
+    for settings in other_forms(request, now):
+        asked_then = formed(request, settings)
+        forms.append("schema" if asked_then.as_json else "call")
+        assert asked_then.tool is not None
+    assert forms == earlier
+
+
+def test_a_kept_reply_is_found_in_an_earlier_form(tmp_path: Path) -> None:
+    """Of a request that nobody has sent in the present form, and of no other one."""
+    model = Scripted(lambda request: CALL)
+    learned = {model.spec: Negotiated(takes_calls=False)}
+    with Ledger(tmp_path / "ledger") as ledger:
+        caller = Caller(ledger, CallSettings(), lambda spec, reply: 0.5)
+        asyncio.run(_ask(caller, model))
+        caller.negotiations.by_spec.update(learned)
+        meter = meter_of(caller)
+        found = asyncio.run(caller.find_kept(meter, model, WANTED))
+        assert found is not None
+        assert caller.use_kept(meter, found) == CALL
+        assert meter.calls == (found.call.key,)
+        other = replace(WANTED, repeat=2)
+        assert asyncio.run(caller.find_kept(meter, model, other)) is None
+
+
+def meter_of(caller: Caller) -> Meter:
+    return Meter(price=caller.price)
+
+
+async def _ask(caller: Caller, model: Scripted) -> None:
+    await caller.metered(meter_of(caller))(model, WANTED)
 
 
 def test_a_dry_run_knows_what_the_ledger_knows_of_a_model(tmp_path: Path) -> None:

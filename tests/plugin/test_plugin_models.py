@@ -145,6 +145,33 @@ def test_a_judge_is_asked_in_the_form_of_its_baseline(capitals: Project) -> None
     assert not any("tools" in seen.body for seen in later)
 
 
+def one_model_behind_two_names(seen: Seen) -> Answer:
+    answer = good(seen)
+    body = answer.body
+    assert isinstance(body, dict)
+    return Answer(body={**body, "model": "gpt-4.1-2025-04-14"})
+
+
+ALIASES = """
+prod: {{provider: openai, model: prod, base_url: "{url}/v1", answers_as: ["*"]}}
+strict: {{provider: openai, model: strict, base_url: "{url}/v1", answers_as: ["*"]}}
+"""
+
+
+def test_a_judge_that_turns_out_to_be_the_model_lets_nothing_pass(
+    capitals: Project,
+) -> None:
+    """Unless the user allows it: behind a gateway two names led to one model."""
+    with loopback(handler=one_model_behind_two_names) as server:
+        capitals.write("models.yaml", ALIASES.format(url=server.url))
+        words = ("--models=models.yaml", "--model=prod", "--judge=strict", "qa")
+        done = capitals.run_in_process(*words)
+        assert done.ret == 6
+        assert "strict judged itself" in done.outlines[-2] + done.outlines[-1]
+        allowed = capitals.run_in_process("--allow-self-judge", *words)
+        assert allowed.ret == 0
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_stopping_at_the_first_miss_bounds_what_is_spent(
     project: Project, workers: int

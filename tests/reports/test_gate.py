@@ -415,7 +415,7 @@ TABLE = Path(__file__).with_name("decide.txt").read_text(encoding="utf-8")
 def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
     """Yield the gates' states, the session's facts and the last line of each row."""
     text = re.sub(r"\n {4,}", "\t", re.sub("(?m)^#.*\n", "", TABLE)).strip()
-    tuples = "undecided", "expected", "unpaired", "lost", "cautions"
+    tuples = "undecided", "expected", "unpaired", "lost", "cautions", "causes"
     for row in text.splitlines():
         head, _, line = row.partition("\t")
         letters, _, given_facts = head.partition(" ")
@@ -439,6 +439,15 @@ def test_code_and_last_line(
     assert decision.line == line
     assert re.findall(r"\bexit (\d+)", line) == [str(decision.code)]
     assert decision.gates == tuple(given_gates)
+
+
+def test_where_grades_would_decide_the_line_says_why_they_lack() -> None:
+    """The commonest cause alone; the warnings have the others."""
+    lacking = gate("INCONCLUSIVE", "m0", language="bg", remedy="grade 9 more")
+    causes = ("9 items ungraded: timeout: give max_tokens", "1 item ungraded: filtered")
+    session = SessionFacts(selected=500, ungraded=10, pytest_code=1, causes=causes)
+    decision = decide([lacking], session)
+    assert decision.line.endswith(f"; {causes[0]}")
 
 
 COUNTS = ("selected", "misses", "failures", "ungraded")

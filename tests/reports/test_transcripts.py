@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,18 @@ import pytest
 
 from qagate.command import main
 from qagate.evaluators.core import Message, Reply, Request, ToolCall, UsageError
-from qagate.evaluators.kept_requests import REQUEST, TEXT, documents_of, request_key
+from qagate.evaluators.kept_requests import (
+    REQUEST,
+    TEXT,
+    Document,
+    documents_of,
+    request_key,
+)
 from qagate.evaluators.ledger import Ledger, PaidReply
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import VARIABLE
-from qagate.reports.render import html, words
+from qagate.evaluators.text import digest
+from qagate.reports.render import html, worst_first
 from qagate.reports.render.html import sent_block, shower
 from qagate.reports.render.writer import write
 from qagate.reports.run.record import Record
@@ -23,6 +31,7 @@ from qagate.reports.run.report_folder import TRANSCRIPTS
 from qagate.reports.run.run_json import load_report
 from qagate.reports.run.sent_calls import SentCall, calls_of, parts
 from qagate.reports.run.transcripts import (
+    Line,
     Packer,
     Source,
     keys_of,
@@ -175,6 +184,46 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     assert some(call.reply).text == "re one"
 
 
+ODD_FRAMES: list[object] = [1, [], {}, {"tool": 5}]
+"""What stands under a digest that is right, in place of who was asked and how."""
+
+
+@pytest.mark.parametrize("frame", ODD_FRAMES, ids=str)
+def test_a_call_that_no_run_writes_costs_no_report(
+    place: LedgerPlace, frame: object
+) -> None:
+    """Its seals are right, as anybody can make them. The other calls are shown."""
+    records = fill(place, ["one", "two"])
+    keys = keys_of(records)
+    content = json.dumps(json.dumps(frame))
+    with Ledger(place) as ledger:
+        forged = json.loads(ledger.documents(REQUEST)[keys[0]])
+        forged["frame"] = digest(json.dumps(frame))
+        before = ledger.documents(REQUEST)[keys[0]]
+        ledger.swap(Document(TEXT, forged["frame"], content), None)
+        assert ledger.swap(Document(REQUEST, keys[0], json.dumps(forged)), before)
+        odd, sound = calls_of(of_ledger(ledger), keys).values()
+    assert ("sent", "not kept (damaged)") in parts(odd)
+    assert some(sound.reply).text == "re two"
+    assert sound.is_exact
+
+
+ODD_LINES = {
+    "reply": '{"call": "k", "sent": null, "reply": {"text": 5}}',
+    "request": '{"call": "k", "sent": {}, "reply": null}',
+    "list": "[1]",
+    "deep": "[" * 100_000 + "]" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", ODD_LINES.values(), ids=ODD_LINES)
+def test_a_line_that_no_run_writes_is_a_damaged_call(text: str) -> None:
+    def source(keys: Sequence[str]) -> Iterator[Line]:
+        yield Line(is_call=True, key="k", json=text)
+
+    assert calls_of(source, ["k"])["k"].is_damaged
+
+
 def test_of_several_replies_that_of_the_run_is_shown(place: LedgerPlace) -> None:
     """Another run may have asked the same since."""
     (record,) = fill(place, ["one"])
@@ -278,7 +327,6 @@ def test_every_flipped_character_gives_what_was_kept_or_nothing(
     "content",
     [
         b"no gzip",
-        gzip.compress(b'{"call": "k", "sent": {}, "reply": null}\n', mtime=0),
         gzip.compress(b'{"call": "k", "sent": {"request": []}, "reply": 1}\n', mtime=0),
         gzip.compress(b"[1]\n", mtime=0),
         gzip.compress(b'{"call": "k"}\n', mtime=0)[:-9],
@@ -353,7 +401,7 @@ def test_what_matters_most_is_on_the_page(
 ) -> None:
     """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
     records = failed(records, 3)
-    block = sent_block(words.urgent(report(records)), source, shower(40_000))
+    block = sent_block(worst_first.items(report(records)), source, shower(40_000))
     assert next(iter(block["items"])) == records[3].key
     assert len(block["items"]) == len(block["calls"]) == len(records)
     assert sum(text == LONG for text in block["texts"]) == 1
@@ -377,7 +425,7 @@ def test_room_has_an_end(
     """What does not fit is left out, the items that matter least first."""
     records = failed(records, 3)
     monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
-    block = sent_block(words.urgent(report(records)), source, shower(40_000))
+    block = sent_block(worst_first.items(report(records)), source, shower(40_000))
     assert 1 <= len(block["items"]) < len(records)
     assert records[3].key in block["items"]
     assert sum(map(len, block["texts"])) <= len(LONG) + 400

@@ -204,6 +204,8 @@ class Loopback:
         self, script: tuple[Answer, ...], handler: Handler, port: int = 0
     ) -> None:
         self.requests: list[Seen] = []
+        self.delivered: list[tuple[Seen, float]] = []
+        """What had a whole reply, and when that had left, in monotonic seconds."""
         self.in_flight = 0
         self.peak = 0
         self.port = port
@@ -257,6 +259,7 @@ class Loopback:
                     keep = await _perform(self._answer(seen), writer)
                 if not keep:
                     break
+                self.delivered.append((seen, time.monotonic()))
         writer.close()
 
     @contextlib.asynccontextmanager

@@ -170,28 +170,55 @@ def database(cluster: Cluster) -> str:
     return cluster.new_database()
 
 
-@pytest.fixture(scope="session")
-def pooler(cluster: Cluster) -> Iterator[int]:
-    """The port of a pgbouncer that gives each transaction any of three sessions."""
-    found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if found is None:
+class Pooler:
+    """A pgbouncer that gives each transaction any of three sessions."""
+
+    def __init__(self, folder: Path, program: str, cluster: Cluster) -> None:
+        users = folder / "users"
+        users.write_text('"qa" ""\n"runner" ""\n', "utf-8")
+        self.port = _free_port()
+        self._settings = folder / "ini"
+        self._settings.write_text(
+            POOLER.format(server=cluster.port, port=self.port, users=users), "utf-8"
+        )
+        self._program = program
+        self._owner = _owner_of(folder)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._process = subprocess.Popen(
+            [self._program, "-q", self._settings],
+            stderr=subprocess.DEVNULL,
+            **self._owner,
+        )
+        _wait_for(f"postgresql://{USER}@127.0.0.1:{self.port}/postgres", self._process)
+
+    def kill(self) -> None:
+        """End it at once, with all its connections."""
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def pooled_by(cluster: Cluster) -> Iterator[Pooler]:
+    """Put a pooler before a cluster for a block. Skips if there is none."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
         pytest.skip(NO_POOLER)
     with tempfile.TemporaryDirectory(prefix="qa-pool-", dir=in_memory()) as folder:
-        users, settings, port = Path(folder, "users"), Path(folder, "ini"), _free_port()
-        users.write_text('"qa" ""\n"runner" ""\n', "utf-8")
-        settings.write_text(
-            POOLER.format(server=cluster.port, port=port, users=users), "utf-8"
-        )
-        owner = _owner_of(Path(folder))
-        process = subprocess.Popen(
-            [found, "-q", settings], stderr=subprocess.DEVNULL, **owner
-        )
+        pooler = Pooler(Path(folder), program, cluster)
         try:
-            _wait_for(f"postgresql://{USER}@127.0.0.1:{port}/postgres", process)
-            yield port
+            yield pooler
         finally:
-            process.kill()
-            process.wait()
+            pooler.kill()
+
+
+@pytest.fixture(scope="session")
+def pooler(cluster: Cluster) -> Iterator[int]:
+    """The port of a pooler before the cluster."""
+    with pooled_by(cluster) as made:
+        yield made.port
 
 
 @pytest.fixture

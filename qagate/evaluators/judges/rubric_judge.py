@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from qagate.evaluators import core
 from qagate.evaluators import rubric as rubrics
+from qagate.evaluators.finishes import LENGTH
 from qagate.evaluators.replies import readers
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
@@ -41,15 +42,18 @@ async def ask_until_read(
     ATTEMPTS_AT_RANDOM.
     """
     problems: list[str] = []
+    are_cut = True
     for attempt in range(attempts_of(model, request)):
         reply = await ask(model, replace(request, attempt=attempt))
         result = read(reply)
         if not isinstance(result, readers.Invalid):
             return result, reply
         problems.append(result.reason)
-    raise core.JudgeError(
-        f"{model.spec}: {len(problems)} replies without a verdict: {'; '.join(problems)}"
-    )
+        are_cut = are_cut and reply.finish == LENGTH
+    message = f"{model.spec}: {len(problems)} replies without a verdict: {'; '.join(problems)}"
+    if are_cut:
+        message += "; raise the judge's max_tokens in a models file"
+    raise core.JudgeError(message)
 
 
 def attempts_of(model: core.Model, request: core.Request) -> int:

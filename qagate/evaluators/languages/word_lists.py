@@ -190,19 +190,20 @@ class Tables:
         files = _files(codes, own)
         *files_of_language, english = files
         locales = _locales(codes)
+        light_words = _words_under(_LIGHT, files_of_language)
 
         self.words: dict[str, frozenset[str]] = {}
         for key, value in english.items():
             if isinstance(value, str):
                 self.words[key] = _words_under([key], files)
-        # The English article "a" is "and" in Czech.
-        self.words["articles"] -= _words_under(["joiners"], files_of_language)
+        # The English article "a" is "and" in Czech and Polish, and Bulgarian "а" folds to it.
+        of_language = _words_under(["articles"], files_of_language)
+        self.words["articles"] -= light_words - of_language
         self.words["idle"] = (
             self.words["function"] | self.words["openers"] | self.words["contrasts"]
         )
         self.endings = self.words["endings"] | {""}
 
-        light_words = _words_under(_LIGHT, files_of_language)
         phrases: dict[str, Phrases] = {}
         for key, value in english.items():
             if not isinstance(value, list):

@@ -111,7 +111,8 @@ class AnswerAges:
     async def _ask(
         self, meter: Meter, age: AnswerAge, model: Model, request: Request
     ) -> Reply:
-        kept = await self._caller.find_kept(meter, model, request)
+        found = await self._caller.find_kept(meter, model, request)
+        kept = None if found is None else found.reply
         now = self._model_now(model)
         decision = self._decide(kept, age, model, now)
         if decision == "find out" and not meter.kept_only:
@@ -119,8 +120,8 @@ class AnswerAges:
                 decision = self._decide(kept, age, model, now)
                 if decision == "find out":
                     return await self._answer(meter, age, model, request)
-        if kept is not None and decision == "use":
-            return self._caller.use_kept(meter, model, request, kept)
+        if found is not None and decision == "use":
+            return self._caller.use_kept(meter, found)
         return await self._answer(meter, age, model, request)
 
     def _decide(

@@ -10,7 +10,7 @@ settles. A reply is in the ledger before anybody uses it, so nothing is paid for
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -49,9 +49,9 @@ from qagate.evaluators.ledger.rows import RowId
 from qagate.evaluators.ledger.runs import RunProcess
 from qagate.evaluators.negotiation import (
     Negotiated,
-    after_reply,
-    earlier_forms,
     formed,
+    other_forms,
+    stands,
 )
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime.budget import Budget
@@ -547,6 +547,16 @@ class KeptCall:
     kept: Kept
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptInForm:
+    """A kept reply, with the call in whose form it came."""
+
+    call: KeptCall
+    reply: KeptReply
+    stands: bool
+    """Whether it may be used; otherwise the call was made again in another form."""
+
+
 class CallRoute:
     """A way to replies other than direct calls: a provider's batches. This one is none."""
 
@@ -662,21 +672,25 @@ class Caller:
         """Return the reply to a request, and count it for the item that asked.
 
         A reply that was paid for before its model got another form counts: some models call a
-        function for one item and not for the next. One that ignored the form is counted as
-        when it came, and asked for anew in the next form.
+        function for one item and not for the next. One that cannot be used is counted as when
+        it came, and asked for anew.
 
         Raises CallError if there is none, and LedgerError if it cannot be kept.
         """
         is_answer = not meter.is_answered
         kept = answers if is_answer else judging
-        for form in earlier_forms(request, self.negotiations.of(model)):
-            call = self._call(model, request, kept, is_answer=is_answer, form=form)
-            found = await self._find(call)
-            if found is None:
-                continue
-            self._count(meter, call, found, sent=0)
-            if after_reply(form, call.request, found.reply).forms == form.forms:
-                return found.reply
+        others = await self._kept_in_other_forms(
+            model, request, kept, is_answer=is_answer
+        )
+        for other in others:
+            if not other.stands:
+                self._count(meter, other.call, other.reply, sent=0)
+        if others:
+            call = self._call(model, request, kept, is_answer=is_answer)
+            found = await self._newest(others, call)
+            if found is not None and found.call is not call:
+                self._count(meter, found.call, found.reply, sent=0)
+                return found.reply.reply
         refused: list[Negotiated] = []
         """How the model was written to when its server refused this very call."""
         while True:
@@ -719,10 +733,44 @@ class Caller:
 
     async def find_kept(
         self, meter: Meter, model: Model, request: Request
-    ) -> KeptReply | None:
+    ) -> KeptInForm | None:
         """Return the newest reply that is kept of a request, whoever asked for it, or None."""
-        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
-        return await self._find(call)
+        is_answer = not meter.is_answered
+        others = await self._kept_in_other_forms(
+            model, request, ANY, is_answer=is_answer
+        )
+        call = self._call(model, request, ANY, is_answer=is_answer)
+        return await self._newest(others, call)
+
+    async def _kept_in_other_forms(
+        self, model: Model, request: Request, kept: Kept, *, is_answer: bool
+    ) -> list[KeptInForm]:
+        """Return what is kept of a request in other forms than the present one."""
+        found = []
+        for form in other_forms(request, self.negotiations.of(model)):
+            call = self._call(model, request, kept, is_answer=is_answer, form=form)
+            reply = await self._find(call)
+            if reply is not None:
+                is_usable = stands(form, call.request, reply.reply)
+                found.append(KeptInForm(call=call, reply=reply, stands=is_usable))
+        return found
+
+    async def _newest(
+        self, others: Sequence[KeptInForm], call: KeptCall
+    ) -> KeptInForm | None:
+        """Return the newest usable reply, of a call in its present form and in the others."""
+        usable = [other for other in others if other.stands]
+        reply = await self._find(call)
+        if reply is not None:
+            negotiated = self.negotiations.of(call.model)
+            if stands(negotiated, call.request, reply.reply):
+                usable.append(KeptInForm(call=call, reply=reply, stands=True))
+        return max(usable, key=self._order_of, default=None)
+
+    def _order_of(self, found: KeptInForm) -> tuple[bool, float]:
+        """Return the order of kept replies: by age, but in a replay the run's own come last."""
+        is_own = self.is_replay and found.reply.run == self.run.id
+        return is_own, found.reply.at
 
     async def _find(self, call: KeptCall) -> KeptReply | None:
         """Return the newest reply that counts, or None; in a replay one of the run itself first.
@@ -735,13 +783,10 @@ class Caller:
                 return kept
         return await self.ledger.find(call.key, call.kept)
 
-    def use_kept(
-        self, meter: Meter, model: Model, request: Request, kept: KeptReply
-    ) -> Reply:
+    def use_kept(self, meter: Meter, kept: KeptInForm) -> Reply:
         """Return a reply that ``find_kept`` has found, and count it for the item that asked."""
-        call = self._call(model, request, ANY, is_answer=not meter.is_answered)
-        self._count(meter, call, kept, sent=0)
-        return kept.reply
+        self._count(meter, kept.call, kept.reply, sent=0)
+        return kept.reply.reply
 
     def _call(
         self,

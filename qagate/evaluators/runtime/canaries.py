@@ -27,6 +27,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Self
 
+import msgspec
+
 from qagate.evaluators import core
 from qagate.evaluators.answers.reader import read_text
 from qagate.evaluators.core import CallError, JudgeError, Model, Reply, Request
@@ -236,9 +238,9 @@ class Canaries:
         """Return the results that this run has already: it asks once, in whatever attempt."""
         run = self._caller.run.id
         text = self._caller.ledger.documents(CANARIES, [run]).get(run)
-        if text is None:
+        kept = None if text is None else KeptResults.read(text)
+        if kept is None:
             return {}
-        kept = KeptResults.read(text)
         if self._caller.is_replay:
             self._as_of = kept.at
             self._since.clear()
@@ -375,6 +377,13 @@ class Canaries:
         return meter
 
 
+class _Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The results of a run's canaries as the ledger holds them."""
+
+    at: float
+    results: tuple[CanaryResult, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptResults:
     """The results of a run's canaries, as the ledger keeps them."""
@@ -384,13 +393,14 @@ class KeptResults:
     results: Mapping[JudgePlace, CanaryResult]
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """Return the results of a document."""
-        values = json.loads(text)
-        results = [CanaryResult(**result) for result in values["results"]]
-        return cls(
-            at=values["at"], results={result.place: result for result in results}
-        )
+    def read(cls, text: str) -> Self | None:
+        """Return the results of a document; None for one that is damaged."""
+        try:
+            document = msgspec.convert(json.loads(text), _Document)
+        except (ValueError, RecursionError):
+            return None
+        results = {result.place: result for result in document.results}
+        return cls(at=document.at, results=results)
 
     def written(self) -> str:
         """Return them as JSON."""
@@ -400,7 +410,11 @@ class KeptResults:
 
 def latest_results(ledger: Ledger) -> dict[JudgePlace, CanaryResult]:
     """Return the latest results of any run, by place."""
-    of_runs = [KeptResults.read(text) for text in ledger.documents(CANARIES).values()]
+    of_runs = []
+    for text in ledger.documents(CANARIES).values():
+        kept = KeptResults.read(text)
+        if kept is not None:
+            of_runs.append(kept)
     of_runs.sort(key=lambda kept: kept.at)
     results: dict[JudgePlace, CanaryResult] = {}
     for kept in of_runs:

@@ -5,11 +5,12 @@ notes the requests without one. So it cannot differ from the run. ``KeptReplies`
 replies the run would use: answers that are young enough, and grades that no run found void.
 
 What is judged besides the run's own answers is foretold apart, and said with its cause: the
-answers of earlier runs (``reading_calls``), and kept grades that are asked anew
-(``canary_calls``). Labelled answers are tasks like others.
+answers of earlier runs (``reading_calls``), kept grades that are asked anew (``canary_calls``),
+and answers that rules settled (``rule_check_calls``). Labelled answers are tasks like others.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,16 +18,24 @@ from dataclasses import dataclass, replace
 from qagate.evaluators import core
 from qagate.evaluators.judges.drift import GradeSide, JudgePlace, draw
 from qagate.evaluators.judges.members import judging_models, single_judges
+from qagate.evaluators.judges.rule_checks import in_drawn_order, is_settled_by, rules_of
 from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.voids import JudgedPart
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
-from qagate.evaluators.negotiation import Negotiated, formed
+from qagate.evaluators.negotiation import (
+    AS_MOST,
+    Negotiated,
+    formed,
+    other_forms,
+    stands,
+)
 from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
 from qagate.evaluators.runtime.canaries import graded_answers, judge_place, side_of
+from qagate.evaluators.runtime.slice_stops import slice_name_of
 from qagate.evaluators.runtime.task import MetricRunner, Task, judged
 
 BYTES_PER_TOKEN = 3.5
@@ -76,7 +85,7 @@ class KeptReplies:
 
         Of a version that one call may confirm it is assumed that it does.
         """
-        kept = self.find(request_key(model.identity, request))
+        kept = self._newest(model, request, model.identity)
         if kept is None:
             return None
         name = str(model.identity.get("name", ""))
@@ -87,17 +96,29 @@ class KeptReplies:
         self, model: core.Model, request: core.Request, language: str
     ) -> core.Reply | None:
         """Return the kept reply of a judge, unless it is void."""
-        identity = judge_identity(model.identity)
-        known = self.negotiated(model)
-        if known is not None:
-            request = formed(request, known)
-        kept = self.find(request_key(identity, request))
         part = JudgedPart(
             judge=model.identity, language=language, rubric=request.version
         )
+        kept = self._newest(model, request, judge_identity(model.identity))
         if kept is None or kept.at < self.counts_since(part):
             return None
         return kept.reply
+
+    def _newest(
+        self,
+        model: core.Model,
+        request: core.Request,
+        identity: Mapping[str, object],
+    ) -> KeptReply | None:
+        """Return the newest reply that is kept of a request in any form, as the run does."""
+        known = self.negotiated(model) or AS_MOST
+        usable = []
+        for form in (known, *other_forms(request, known)):
+            asked = formed(request, form)
+            kept = self.find(request_key(identity, asked))
+            if kept is not None and stands(form, asked, kept.reply):
+                usable.append(kept)
+        return max(usable, key=lambda kept: kept.at, default=None)
 
 
 def _nothing(key: str) -> KeptReply | None:
@@ -232,6 +253,44 @@ async def canary_calls(tasks: Sequence[Task], kept: KeptReplies) -> list[Call]:
             )
             grades.setdefault(key, grade)
     return [grade.call for grade in draw(grades.values(), kept.run.id)]
+
+
+async def rule_check_calls(
+    tasks: Sequence[Task], kept: KeptReplies, most: int
+) -> list[Call]:
+    """Return the calls by which a model checks rules before it, at most so many a slice.
+
+    Of answers that are known. Where one is not, its grade counts as the model's (``calls_ahead``).
+    """
+    by_slice: dict[str, dict[str, Task]] = defaultdict(dict)
+    for task in tasks:
+        if rules_of(task.judge.spec) and not task.is_labelled:
+            by_slice[slice_name_of(task.case)][task.key] = task
+    calls: list[Call] = []
+    for of_slice in by_slice.values():
+        checked = 0
+        for key in in_drawn_order(of_slice):
+            if checked == most:
+                break
+            calls_of_check = await _calls_of_check(of_slice[key], kept)
+            checked += bool(calls_of_check)
+            calls += calls_of_check
+    return calls
+
+
+async def _calls_of_check(task: Task, kept: KeptReplies) -> list[Call]:
+    """Return the calls by which a model checks what rules say of an answer; none if they do not."""
+    outcome = await known_outcome(task, kept)
+    verdict = outcome.verdict
+    rules = rules_of(task.judge.spec)
+    if verdict is None or not is_settled_by(rules, verdict.votes):
+        return []
+    noted = _Noted(kept)
+    (model,) = judging_models(task.judge)
+    with suppress(core.CallError, core.JudgeError):
+        asking = noted.asking_judge(task.case)
+        await model.judge(task.case, outcome.answer or "", asking)
+    return noted.calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

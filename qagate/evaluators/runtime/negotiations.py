@@ -20,6 +20,7 @@ from qagate.evaluators.negotiation import (
     after_refusal,
     after_reply,
     read_document,
+    stands,
 )
 from qagate.evaluators.text import digest
 
@@ -28,6 +29,8 @@ NEGOTIATED = "negotiated"
 
 REFUSED = "bad_request"
 """The kind of a refusal that may be due to what was sent, and not to what was asked."""
+TOO_LONG = "context_length"
+"""The kind of a refusal that may be due to our limit: room for the reply is reserved."""
 
 
 def negotiated_key(model: Model) -> str:
@@ -98,7 +101,8 @@ class Negotiations:
         ``request`` is what was sent, and ``then`` how the model was written to. In the ways of
         ``refused`` the same call was refused before: it is made in none of them again.
         """
-        is_refusal = isinstance(error, RefusedError) and error.kind == REFUSED
+        kinds = (REFUSED,) if request.own_limit is None else (REFUSED, TOO_LONG)
+        is_refusal = isinstance(error, RefusedError) and error.kind in kinds
         if not is_refusal or not isinstance(model, Negotiable):
             return False
         now = self.of(model)
@@ -124,19 +128,22 @@ class Negotiations:
     async def learn_from_reply(
         self, model: Model, request: Request, then: Negotiated, reply: Reply
     ) -> bool:
-        """Return whether a call should be made in another form: its server ignored this one."""
-        if request.tool is None or not isinstance(model, Negotiable):
+        """Return whether a call should be made in another form: this one was ignored, or did harm.
+
+        ``then`` says how the model was written to.
+        """
+        has_one_form = request.tool is None and request.own_limit is None
+        if has_one_form or not isinstance(model, Negotiable):
             return False
         now = self.of(model)
         if now.forms != then.forms:  # another call has learned meanwhile
             return not reply.calls
         learned = after_reply(now, request, reply)
-        if learned == now:
-            return False
-        proven = after_reply(self._proven_of(model), request, reply)
-        await self._keep(model, proven)
-        self._use(model, learned)
-        return learned.forms != now.forms
+        if learned != now:
+            proven = after_reply(self._proven_of(model), request, reply)
+            await self._keep(model, proven)
+            self._use(model, learned)
+        return not stands(then, request, reply)
 
     def forget(self, model: Model) -> None:
         """Find out anew how a model is to be written to."""

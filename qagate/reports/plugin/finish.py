@@ -53,6 +53,7 @@ from qagate.reports.run.report import WARNING, Decided, Report
 from qagate.reports.run.run_json import load_report
 from qagate.reports.run.transcripts import Packer, keys_of, of_ledger
 from qagate.reports.verdict.assemble import Facts, assemble
+from qagate.reports.verdict.self_judging import ALLOWED
 from qagate.reports.verdict.trend import with_trend
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -364,7 +365,8 @@ def _facts(
         labels=run.calibrator.records(run.host.arrivals.outcomes),
         label_datasets=run.calibrator.datasets,
         canaries=status.canaries,
-        canary_usage=status.canary_usage,
+        rule_checks=status.rule_checks,
+        judges_usage=status.judges_usage,
         run_id=run.identity.id,
         started=run.identity.started,
         named=run.process.name.given,
@@ -388,6 +390,8 @@ def _origin(run: EngineRun) -> dict[str, object]:
     }
     if negotiated:
         origin["negotiated"] = negotiated
+    if run.options.allow_self_judge:
+        origin[ALLOWED] = True
     labels = {
         key: adjudication.label for key, adjudication in run.adjudications.items()
     }

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qagate.evaluators.core import Reply, Request, UsageError
+from qagate.evaluators.core import Reply, Request
 from qagate.evaluators.kept_requests import fresh_key, request_key, whole
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import flat
 from qagate.evaluators.typed_data import decode
-from qagate.reports.run.report_folder import TRANSCRIPTS
-from qagate.reports.run.transcripts import ODD_LINE, Source
+from qagate.reports.run.transcripts import ODD_LINE, Line, Source
 
 NOT_KEPT: Mapping[str, str] = {"content": "(not kept)"}
 """The line of a long text that is not in the file."""
@@ -36,25 +35,33 @@ class SentCall:
 
 
 def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
-    """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
+    """Return these calls by key, as far as they are kept.
+
+    One that is not as a run writes it is damaged: a report shows the others, and is not lost
+    for it. Raises UsageError where the file itself is damaged.
+    """
     texts: dict[str, Any] = {}
     calls: dict[str, Any] = {}
     for line in source(keys):
-        data = json.loads(line.json)
-        if line.is_call:
-            calls[line.key] = data
-        else:
-            texts[line.key] = data
+        lines = calls if line.is_call else texts
+        lines[line.key] = _data_of(line)
     sent_calls = {}
-    try:
-        for key in keys:
-            if key in calls:
-                sent_calls[key] = _sent_call(calls[key], texts)
-    except ODD_LINE as error:
-        raise UsageError(
-            f"{TRANSCRIPTS}: a call is not as it was written ({error}); restore the file"
-        ) from None
+    for key in keys:
+        if key not in calls:
+            continue
+        try:
+            sent_calls[key] = _sent_call(calls[key], texts)
+        except (RecursionError, *ODD_LINE):
+            sent_calls[key] = SentCall(key=key, spec="", reply=None, is_damaged=True)
     return sent_calls
+
+
+def _data_of(line: Line) -> Any:
+    """Return what a line holds; None for JSON that cannot be read."""
+    try:
+        return json.loads(line.json)
+    except (RecursionError, ValueError):
+        return None
 
 
 def _sent_call(data: Mapping[str, Any], texts: Mapping[str, Any]) -> SentCall:

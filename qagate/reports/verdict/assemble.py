@@ -19,6 +19,7 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import Usage
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import DROP, Sample
@@ -29,11 +30,12 @@ from qagate.reports.compare.comparison import (
     lost_answers,
     shown_losses,
 )
-from qagate.reports.compare.judge_drift import drift_notes
+from qagate.reports.compare.judge_drift import drift_notes, favour_notes
 from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
+from qagate.reports.gates.bands import with_pictures
 from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
@@ -81,6 +83,7 @@ from qagate.reports.run.report import (
     SliceSummary,
 )
 from qagate.reports.verdict.pairing import beside_baseline, paired_slices
+from qagate.reports.verdict.self_judging import self_judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +100,8 @@ class ReportInputs:
     """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
     shards: Shards | None = None
     """The shards that the records come from; None where none is missing."""
 
@@ -107,6 +112,7 @@ class ReportInputs:
         records: Iterable[Record],
         labels: tuple[Record, ...] = (),
         label_datasets: tuple[Dataset, ...] = (),
+        rule_checks: RuleChecks = NO_CHECKS,
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -116,6 +122,7 @@ class ReportInputs:
             samples=plan.samples,
             labels=labels,
             label_datasets=label_datasets,
+            rule_checks=rule_checks,
             shards=plan.shard,
         )
 
@@ -188,7 +195,7 @@ def count_run(
         calibrations = known.calibrations
     else:
         sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
-        judges = slice_judges(datasets, own, sets, judge)
+        judges = slice_judges(datasets, own, sets, judge, inputs.rule_checks)
         calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
@@ -237,8 +244,10 @@ class Facts:
     """The data sets that these are of."""
     canaries: tuple[CanaryResult, ...] = ()
     """Kept grades that the run asked anew."""
-    canary_usage: Usage = field(default_factory=Usage)
-    """What that took, which no record counts."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
+    judges_usage: Usage = field(default_factory=Usage)
+    """What canaries and checks of rules took, which no record counts."""
     run_id: str = ""
     """What names the run in the ledger."""
     started: float = 0.0
@@ -265,7 +274,9 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
+    inputs = ReportInputs.of(
+        plan, records, facts.labels, facts.label_datasets, facts.rule_checks
+    )
     return account(inputs, facts, baseline, anchor)
 
 
@@ -285,11 +296,20 @@ def account(
     )
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
+    decision = with_pictures(decision, (sides, anchored))
     owed_to_people = list(_owed_to_people(inputs, facts, earlier, decision))
-    line = "; ".join([decision.line, *owed_to_people])
-    decision = replace(decision, line=line)
+    decision = replace(
+        decision,
+        line="; ".join([decision.line, *owed_to_people]),
+        cautions=(*decision.cautions, *owed_to_people),
+    )
     found = judging(
-        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+        run.datasets,
+        run.records,
+        facts.judge,
+        run.judges,
+        run.calibrations,
+        rule_checks=inputs.rule_checks,
     )
     made = Report(
         model=facts.model,
@@ -313,6 +333,7 @@ def account(
             *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
+            *favour_notes(sides),
         ),
         datasets=inputs.datasets,
         session=replace(
@@ -343,14 +364,14 @@ def account(
 def _cost(
     records: Sequence[Record], inputs: ReportInputs, facts: Facts
 ) -> float | None:
-    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    """Return what answers, labels, canaries and checks cost in USD; None if that is not known."""
     costs = [record.cost for record in records]
     costs += [label.cost for label in inputs.labels]
-    return total_cost([*costs, facts.canary_usage.cost])
+    return total_cost([*costs, facts.judges_usage.cost])
 
 
 def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
-    usage = facts.canary_usage
+    usage = facts.judges_usage
     tokens = usage.input_tokens + usage.output_tokens
     tokens += sum(record.tokens for record in records)
     return tokens + sum(label.tokens for label in inputs.labels)
@@ -379,12 +400,15 @@ def _decided_as(
 
 
 def _causes(records: Iterable[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what was said of it."""
+    """Yield why items went ungraded, for each way how many and what was said of it.
+
+    The commonest comes first.
+    """
     errors: dict[str, list[str]] = defaultdict(list)
     for record in records:
         if record.error and record.outcome != "stopped":
             errors[record.error.partition(": ")[0]].append(record.error)
-    for messages in errors.values():
+    for messages in sorted(errors.values(), key=len, reverse=True):
         telling = max(messages, key=_numbers_in)
         yield f"{plural(len(messages), 'item')} ungraded: {telling}"
 
@@ -445,7 +469,11 @@ def _decided(
     )
     of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
     session = replace(session, cautions=(*of_baselines, *session.cautions))
-    doubts = [*_gone(run, facts, earlier), *_versions(run, facts)]
+    doubts = [
+        *_gone(run, facts, earlier),
+        *_versions(run, facts),
+        *_self_judged(run, facts),
+    ]
     not_run = [name for name in session.expected if name not in run.slices]
     if not_run:
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
@@ -487,6 +515,16 @@ def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
         verdicts.update(one.judges)
     yield from _versions_of("answers", facts.model, answers)
     yield from _versions_of("verdicts", facts.judge, verdicts)
+
+
+def _self_judged(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield which judges the model under test turned out to be."""
+    judged = []
+    for name, records in run.records.items():
+        kind = run.slices[name].kind
+        if kind.answered and kind.by_rubric:
+            judged += [record for record in records if record.is_graded]
+    yield from self_judged(judged, facts.model, facts.judge, facts.provenance)
 
 
 def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
@@ -688,6 +726,7 @@ def _session(
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
+        causes=tuple(_causes(chain.from_iterable(run.records.values()))),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         undecided=tuple(name for name in run.summaries if name not in decided),

@@ -103,7 +103,9 @@ def test_other_settings_for_a_step_that_is_done_are_refused(
     good.recipe(6)
     assert good.build("sample") == 0
     path = good.path / "work" / "sample.jsonl"
-    for text in (path.read_text(encoding="utf-8").replace("а", "о"), "{"):
+    whole = path.read_text(encoding="utf-8")
+    odd_options = whole.replace('"options": {', '"options": 5, "more": {', 1)
+    for text in (whole.replace("а", "о"), odd_options, "{"):
         path.write_text(text, encoding="utf-8")
         assert "changed since it was made" in refused(good, capsys, "sample")
     path.unlink()

@@ -298,7 +298,9 @@ def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
             if before not in made_steps(folder):
                 what = f"{name} comes after {before}, which is not done; run `{before}` first"
                 raise UsageError(f"build: {what}")
-            source, taken = folder.record(before)["output"], folder.read(before)
+            record = folder.record(before)
+            assert record is not None  # it is among the made steps
+            source, taken = record.output, folder.read(before)
             check_finished(before, taken)
         items = step.work(kept(taken), calls)
         if step.models and build.options.leave_out_failed:
@@ -315,10 +317,10 @@ def made_steps(folder: WorkFolder) -> list[str]:
     found, source = list[str](), ""
     for name in STEPS:
         record = folder.record(name)
-        if not record or record.get("input") != source:
+        if record is None or record.input != source:
             break
         found.append(name)
-        source = record["output"]
+        source = record.output
     return found
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.output import PRIVATE_FOLDER, write_whole
 from qagate.evaluators.reading import parse_json, read_text
 from qagate.evaluators.text import shown
-from qagate.evaluators.typed_data import decode
+from qagate.evaluators.typed_data import decode, decode_text, encode
 
 REPORT, LOCK = "report.json", "lock"
 FAILURES = (
@@ -139,6 +139,17 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """The first line of a step's file: how its rows were made, and of what."""
+
+    options: dict[str, Any]
+    input: str
+    """The hash of the rows of the step before."""
+    output: str
+    """The hash of its own rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkFolder:
     """A work folder at a path."""
@@ -149,24 +160,26 @@ class WorkFolder:
         """Return the path of a step's rows."""
         return self.path / f"{step}.jsonl"
 
-    def record(self, step: str) -> Values:
-        """Return a step's first line: options, hashes of input and output. Raises UsageError."""
+    def record(self, step: str) -> StepRecord | None:
+        """Return a step's first line; None if it is not done. Raises UsageError."""
         path = self.file(step)
         if not path.is_file():
-            return {}
+            return None
         first, _, rows = read_text(path).partition("\n")
-        try:
-            record = parse_json(first)
-        except ValueError:
-            record = None
-        if not isinstance(record, dict) or record.get("output") != sha256(rows):
-            what = f"{path}: changed since it was made; delete it to make it again, or put it back"
-            raise UsageError(what)
+        record: StepRecord | None = None
+        with suppress(ValueError):
+            record = decode_text(StepRecord, first)
+        if record is None or record.output != sha256(rows):
+            raise UsageError(
+                f"{path}: changed since it was made; delete it to make it again, "
+                "or put it back"
+            )
         return record
 
     def options(self, step: str) -> dict[str, Any]:
         """Return the settings that a step was done with; empty if it is not done."""
-        return dict(self.record(step).get("options", {}))
+        record = self.record(step)
+        return {} if record is None else record.options
 
     def read(self, step: str) -> list[DraftItem]:
         """Return a step's items in their order."""
@@ -185,8 +198,9 @@ class WorkFolder:
         rows = "".join(
             f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items
         )
-        record = {"options": dict(options), "input": source, "output": sha256(rows)}
-        _write(self.file(step), f"{json.dumps(record, ensure_ascii=False)}\n{rows}")
+        record = StepRecord(options=dict(options), input=source, output=sha256(rows))
+        first = json.dumps(encode(record), ensure_ascii=False)
+        _write(self.file(step), f"{first}\n{rows}")
 
     def write_json(self, name: str, value: object) -> None:
         """Write a JSON file, whole."""

@@ -75,12 +75,20 @@ class Form(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def forms(gold: str, tables: Tables) -> tuple[Form, ...]:
-    """Return a gold's forms, the fullest first; none for a gold without words."""
+    """Return a gold's forms, the fullest first; none for a gold without words.
+
+    No form leaves out a designation: "Regulation (EU) 2019/876" is not met by "EU".
+    """
     limits = _stated_limits(gold, tables)
     bare = _STATED_RANGE.sub("", gold)
-    variants = dict.fromkeys(_variants(bare, tables))
-    accepted = [_form(variant, tables, limits) for variant in variants]
-    town = _TOWN_AND_LAND.fullmatch(_ASIDE.sub("", bare).strip(" ."))
+    without_asides = _ASIDE.sub("", bare)
+    designations = set(_designations(without_asides, tables))
+    accepted = []
+    for variant in dict.fromkeys(_variants(bare, tables)):
+        form = _form(variant, tables, limits)
+        if designations.issubset(form.designations):
+            accepted.append(form)
+    town = _TOWN_AND_LAND.fullmatch(without_asides.strip(" ."))
     if town:
         accepted.append(_form(town[1], tables, None)._replace(place=True))
     return tuple(form for form in accepted if form.text.words)

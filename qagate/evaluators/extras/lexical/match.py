@@ -209,8 +209,15 @@ def _every_word(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Ma
 
 
 def _says_less(form: Form, answer: Answer, tolerance: Tolerance) -> bool:
-    """Return whether the answer says some words of the gold, and nothing else."""
+    """Return whether the answer says some words of the gold, and nothing else.
+
+    Of its numbers it says all or none: "Windows 3" is not "Windows 3.1" in fewer words.
+    """
     if form.named or len(answer.own_words) < 2:
+        return False
+    numbers = {word for word in form.content if word.isdecimal()}
+    numbers_said = numbers.intersection(answer.text.words)
+    if numbers_said and numbers_said != numbers:
         return False
     for said in answer.own_words:
         if not any(tolerance.alike(word, said) for word in form.content):
