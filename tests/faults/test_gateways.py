@@ -391,7 +391,7 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
     assert result.ret == 4
     assert result.outlines[-1].startswith("NOTHING GRADED: exit 4; ")
     assert cause in result.outlines[-1]
-    assert all(said in project.text("summary.md") for said in ("exit code 4", cause))
+    assert all(said in project.text("summary.md") for said in ("exit 4", cause))
     assert {record["outcome"] for record in project.records()} <= {"error", "missing"}
     assert len(project.records()) == ITEMS
 

@@ -457,10 +457,8 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     tab.page.eval_on_selector_all(
         ".open[aria-expanded=false]", "all => all.map(o => o.click())"
     )
-    assert (tab.page.title(), tab.complaints) == (
-        "PASS – openai:new – evaluation report",
-        [],
-    )
+    assert tab.page.title().startswith("The bars hold")
+    assert tab.complaints == []
     tab.page.close()
 
 
