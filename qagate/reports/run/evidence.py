@@ -269,6 +269,8 @@ class Calibration:
     """Verdicts that are missing."""
     constructed: int = 0
     """Labels of answers that were written to test the judge."""
+    bundled: bool = False
+    """Whether the labelled answers come with this package; none of them is the user's own then."""
     pass_bar: int | None = None
     """The rating that passes; None where labels are no ratings."""
     kept: tuple[KeptShare, ...] = ()

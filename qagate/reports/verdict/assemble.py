@@ -35,6 +35,7 @@ from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
+from qagate.reports.gates.bands import with_pictures
 from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
@@ -295,9 +296,13 @@ def account(
     )
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
+    decision = with_pictures(decision, (sides, anchored))
     owed_to_people = list(_owed_to_people(inputs, facts, earlier, decision))
-    line = "; ".join([decision.line, *owed_to_people])
-    decision = replace(decision, line=line)
+    decision = replace(
+        decision,
+        line="; ".join([decision.line, *owed_to_people]),
+        cautions=(*decision.cautions, *owed_to_people),
+    )
     found = judging(
         run.datasets,
         run.records,

@@ -85,6 +85,7 @@ def _decided(options: argparse.Namespace) -> int:
         )
     lines += _smallest_drops(report)
     lines += console.gates(report)
+    lines += console.verdict_lines(report)
     lines.append(f"report: {page}")
     lines += console.next_step(report, options.to)
     lines.append(report.decision.line)
