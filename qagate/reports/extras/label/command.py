@@ -112,9 +112,10 @@ class Labelling:
         here = Path.cwd().resolve()
         folder = dataset.folder.resolve()
         if folder.is_relative_to(CASES.resolve()) and not folder.is_relative_to(here):
+            bundled = "judges_eba" if slice_.kind.rated else "judges"
             raise UsageError(
                 f"{dataset.name} comes with this package, where your labels would be lost; keep "
-                "them with --to mine, and give a run --items mine:LANG=mine/LANG.jsonl"
+                f"them with --to mine, and give a run --items {bundled}:LANG=mine/LANG.jsonl"
             )
         return folder_of_labels(dataset)
 
