@@ -95,10 +95,9 @@ def test_no_verdict_is_no_success(tmp_path: Path) -> None:
 def test_each_line_of_the_options_is_one_word(tmp_path: Path) -> None:
     """Spaces and signs of the shell in it are its own."""
     rows = [{"id": f"q{n}", "my $score": 1, "lang": "pl"} for n in range(400)]
-    path = as_csv(tmp_path / "new.csv", rows)
     given = {
-        "NEW": str(path),
-        "BASELINE": str(path),
+        "NEW": str(as_csv(tmp_path / "new.csv", rows)),
+        "BASELINE": str(as_csv(tmp_path / "old.csv", rows)),
         "MARGIN": "0.1",
         "OPTIONS": "--column=score=my $score\n\n  --slice=lang\n",
     }
@@ -348,6 +347,21 @@ def test_promptfoos_recipe_decides_but_for_a_first_baseline(
     }
     decides = evaluated(condition, {"github": known})
     assert bool(decides) == ((event, branch) != ("by hand", "main"))
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, 0), (100, 0), (1, 1)])
+def test_promptfoos_recipe_goes_on_where_tests_failed(
+    code: int, ends: int, tmp_path: Path
+) -> None:
+    """promptfoo ends in 100 where answers were wrong, which is for the gate to judge."""
+    program = tmp_path / "npx"
+    program.write_text(f"#!/bin/sh\nexit {code}\n")
+    program.chmod(0o755)
+    steps = load("github-promptfoo.yml")["jobs"]["evaluate"]["steps"]
+    (script,) = (step["run"] for step in steps if "npx" in step.get("run", ""))
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-e", "-c", script], env={"PATH": path}, check=False)
+    assert done.returncode == ends
 
 
 def test_each_recipe_of_a_tool_is_tried() -> None:
