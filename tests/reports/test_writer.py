@@ -281,7 +281,13 @@ def test_run_json_says_what_the_run_came_to() -> None:
     run = strict(rendered(made)["run.json"])
     assert (run["schema_version"], run["complete"]) == (run_json.SCHEMA_VERSION, True)
     assert run["verdict"] == "FAIL"
-    assert run["decision"] == {"code": 1, "line": made.decision.line}
+    assert run["decision"] == {
+        "code": 1,
+        "cause": "gate failed",
+        "line": made.decision.line,
+        "about": [],
+        "cautions": [],
+    }
     assert run["counts"]["plan"] == sum(
         x["counts"]["plan"] for x in run["slices"]
     ) + len(hostile())

@@ -23,7 +23,7 @@ from qagate.reports.commands.given_runs import (
 )
 from qagate.reports.gates.decide import INCONCLUSIVE, OK
 from qagate.reports.render import console
-from qagate.reports.render.views import date
+from qagate.reports.render.words import date
 from qagate.reports.render.writer import FORMATS, Files, WriteError, write_files
 from qagate.reports.run import report_folder
 from qagate.reports.run.baselines import (
