@@ -113,6 +113,25 @@ def test_a_command_of_a_tool_that_was_not_recorded(
     assert code == 1, printed
 
 
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [
+        ("promptfoo/{}/results.csv", "give results.json"),
+        ("promptfoo/{}/results.jsonl.gz", "give results.json"),
+        ("braintrust/{}/summary.jsonl", "write the results of Eval() to a file"),
+    ],
+)
+def test_what_holds_no_scores_says_what_to_give(
+    path: str, instead: str, tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    """As the page promises of files that the tools write beside those of its table."""
+    monkeypatch.chdir(tmp_path)
+    old, new = (RECORDED / path.format(side) for side in ("old", "new"))
+    code, printed = run(f"qagate decide {new} --baseline {old}", capsys)
+    assert code == 4
+    assert instead in printed
+
+
 def test_every_form_of_a_tool_has_a_command() -> None:
     """A form is a recorded tool's, one of the two that were not, or a plain table."""
     tools = {
@@ -150,6 +169,21 @@ def test_the_screen_shows_the_gates_that_a_reader_sees(
     assert len(gates) == 4
     for line in gates:
         assert line.partition(";")[0] in printed
+
+
+def test_the_gates_file_of_the_page_is_one(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for side in ("old", "new"):
+        unpack(RECORDED / "lm_eval" / side, tmp_path / side)
+    (tmp_path / "gates.yaml").write_text(after("gates"))
+    code, printed = run(
+        f"{COMMANDS['lm-evaluation-harness']} --gates gates.yaml", capsys
+    )
+    assert code == 6, printed
+    gates = re.findall(r"(?m)^[A-Z]+ +cities:(\w+) +(drop|correct) ", printed)
+    assert sorted(gates) == [("en", "correct"), ("en", "drop"), ("pl", "drop")]
 
 
 def test_an_unknown_tool_needs_column_names_alone(

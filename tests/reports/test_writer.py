@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 import resource
 import stat
 import subprocess
@@ -235,6 +236,35 @@ def test_metadata_never_hides_a_column() -> None:
     frame = Run(report=run_of(answered("c", answer="a\ud83d"))).frame()
     assert frame["answer"].tolist() == ["a\\ud83d"]
     str(frame).encode()
+
+
+LONG_CONTEXT = "Article 178 says when an obligor is in default. " * 20
+
+
+def test_the_table_of_a_notebook_shows_whole_texts_wrapped() -> None:
+    """pandas alone would cut them after 50 characters."""
+    run = Run(report=run_of(answered("ci", context=LONG_CONTEXT)))
+    page = run.table().to_html()
+    assert page.count(LONG_CONTEXT) == 2
+    assert "white-space: pre-wrap" in page
+
+
+def test_the_table_of_a_notebook_leaves_empty_columns_out() -> None:
+    page = Run(report=run_of(answered("ci"))).table().to_html()
+    names = ["id", "question", "answer", "expected", "grade", "reason"]
+    assert re.findall("<th [^>]*>([^<]*)</th>", page) == names
+
+
+def test_the_table_of_a_notebook_shows_the_items_that_are_named() -> None:
+    run = Run(report=run_of(answered("cici")))
+    page = run.table(["facts-en-i3", "facts-en-i1"]).to_html()
+    assert re.findall("<td [^>]*>(i[0-9])</td>", page) == ["i3", "i1"]
+
+
+def test_what_a_model_wrote_is_no_markup_in_the_table_of_a_notebook() -> None:
+    run = Run(report=run_of(answered("c", answer="<script>alert(1)</script>")))
+    assert "&lt;script&gt;" in run.table().to_html()
+    assert "<script>" not in run.table().to_html()
 
 
 NUMBERS = st.floats() | st.integers() | st.none()
