@@ -63,9 +63,10 @@ def outputs(runner: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def scores(path: Path, right: int) -> Path:
-    """Write a table of 400 items, of which so many are right."""
-    return as_csv(path, [{"id": f"q{n}", "score": int(n < right)} for n in range(400)])
+def scores(path: Path, right: int, *, step: int = 1) -> Path:
+    """Write a table of 400 items, of which so many are right; from the last with ``step`` -1."""
+    rows = [{"id": f"q{n}", "score": int(n < right)} for n in range(400)]
+    return as_csv(path, rows[::step])
 
 
 @pytest.mark.parametrize(("right", "code"), [(360, 0), (200, 1), (343, 6)])
@@ -74,7 +75,8 @@ def test_the_last_step_ends_in_the_code_of_decide(
 ) -> None:
     """The step that decides does not end the job: report and comment come between."""
     new = scores(tmp_path / "new.csv", right)
-    old = scores(tmp_path / "old.csv", 360)
+    # In another order: one file against itself decides nothing.
+    old = scores(tmp_path / "old.csv", 360, step=-1)
     given = {"NEW": str(new), "BASELINE": str(old), "MARGIN": "", "OPTIONS": ""}
     status, printed = run_step("Decide", tmp_path, **given)
     assert status == 0, printed
@@ -95,10 +97,9 @@ def test_no_verdict_is_no_success(tmp_path: Path) -> None:
 def test_each_line_of_the_options_is_one_word(tmp_path: Path) -> None:
     """Spaces and signs of the shell in it are its own."""
     rows = [{"id": f"q{n}", "my $score": 1, "lang": "pl"} for n in range(400)]
-    path = as_csv(tmp_path / "new.csv", rows)
     given = {
-        "NEW": str(path),
-        "BASELINE": str(path),
+        "NEW": str(as_csv(tmp_path / "new.csv", rows)),
+        "BASELINE": str(as_csv(tmp_path / "old.csv", rows)),
         "MARGIN": "0.1",
         "OPTIONS": "--column=score=my $score\n\n  --slice=lang\n",
     }
@@ -348,6 +349,21 @@ def test_promptfoos_recipe_decides_but_for_a_first_baseline(
     }
     decides = evaluated(condition, {"github": known})
     assert bool(decides) == ((event, branch) != ("by hand", "main"))
+
+
+@pytest.mark.parametrize(("code", "ends"), [(0, 0), (100, 0), (1, 1)])
+def test_promptfoos_recipe_goes_on_where_tests_failed(
+    code: int, ends: int, tmp_path: Path
+) -> None:
+    """promptfoo ends in 100 where answers were wrong, which is for the gate to judge."""
+    program = tmp_path / "npx"
+    program.write_text(f"#!/bin/sh\nexit {code}\n")
+    program.chmod(0o755)
+    steps = load("github-promptfoo.yml")["jobs"]["evaluate"]["steps"]
+    (script,) = (step["run"] for step in steps if "npx" in step.get("run", ""))
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-e", "-c", script], env={"PATH": path}, check=False)
+    assert done.returncode == ends
 
 
 def test_each_recipe_of_a_tool_is_tried() -> None:

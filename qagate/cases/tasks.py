@@ -355,7 +355,7 @@ def _place(slice_: Slice, cases: Iterable[Case], repeat: int) -> Place:
     return Place(
         style=style,
         rubric=slice_.rubric,
-        audited=slice_.kind.answered,  # labels test a judge better than an audit does
+        labelled=not slice_.kind.answered,
         name=slice_.name,
         repeat=repeat,
     )

@@ -303,7 +303,7 @@ class Verdict:
     sure: bool = False
     """Whether a rule settled it beyond doubt; only rules set it."""
     votes: tuple[Vote, ...] = ()
-    """What each judge of a panel said."""
+    """What each judge of a panel said; of a cascade the one who decided."""
     adjudicated_by: str = ""
     """The person whose verdict this is."""
     parts: Mapping[str, int] = field(default_factory=dict)

@@ -190,8 +190,8 @@ def load_panel() -> PanelMaker:
 class CascadeMaker(Protocol):
     """Makes a judge that asks a model only where rules are not sure."""
 
-    def __call__(self, *, rules: Judge, model: Judge, audit: float, seed: int) -> Judge:
-        """Return the cascade; the model audits a share of what the rules settle."""
+    def __call__(self, *, rules: Judge, model: Judge, rules_settle: bool) -> Judge:
+        """Return the cascade; its model judges all where the rules settle nothing."""
 
 
 def load_cascade() -> CascadeMaker:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from qagate.bundled import CASES
 from qagate.cases.config import load_dataset, load_gates, with_gates, with_items
 from qagate.cases.dataset import Sampling, Selection, Slice, Threshold
 from qagate.cases.loading import load_cases
@@ -95,6 +96,18 @@ def test_every_bundled_language_has_a_margin_of_its_own() -> None:
 
 def bundled(name: str, language: str) -> Slice:
     return load_dataset(Path(f"cases/{name}/dataset.yaml")).slices[language]
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [path.parent for path in sorted(CASES.glob("*/dataset.yaml"))],
+    ids=lambda path: path.name,
+)
+@pytest.mark.parametrize("told", ["closed book", "cannot show", "readers", "2026"])
+def test_each_bundled_set_has_a_datasheet(folder: Path, told: str) -> None:
+    """It says what a model reaches closed book, who read the items, what they cannot show."""
+    sheet = (folder / "datasheet.md").read_text(encoding="utf-8")
+    assert told in " ".join(sheet.casefold().split())
 
 
 @pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be"])

@@ -16,7 +16,6 @@ from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.lexical.overlap import OverlapRater
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
 from qagate.evaluators.extras.panel.panel import PanelJudge
-from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.offline import YesNoJudge
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.kinds import kind_of
@@ -62,15 +61,16 @@ def test_each_kind_has_its_judge(
 
 
 def test_rules_may_stand_before_a_model() -> None:
-    """For grades only: a rating or yes/no needs none, and a judge under test is not audited."""
-    cascade = judges(BOTH, models=[MODEL], seed=3)
+    """For grades only: a rating or yes/no needs none, and labelled answers measure the model."""
+    cascade = judges(BOTH, models=[MODEL])
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
-    assert (graded.judge.audit, graded.judge.seed) == (AUDITED_SHARE, 3)
+    assert graded.judge.rules_settle
     assert graded.judge.spec == BOTH
     (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
     assert isinstance(judged.judge, CascadeJudge)
-    assert judged.judge.audit == 0
+    assert not judged.judge.rules_settle
+    assert judged.judge.spec == BOTH
     kinds: list[tuple[str, str | None, type]] = [
         ("rated", None, RubricJudge),
         ("judged", "7", RubricJudge),

@@ -204,7 +204,7 @@ def test_results_that_are_damaged_are_found_out_anew(
 def test_canaries_are_paid_by_the_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")
-    usage = world.run("second").status.canary_usage
+    usage = world.run("second").status.judges_usage
     assert (usage.requests, usage.spent) == (ALL_CANARIES, ALL_CANARIES * 0.5)
 
 

@@ -76,7 +76,7 @@ def test_judges_are_foreseen() -> None:
     """Any that may be asked while the answer is unknown; of known answers those that will be."""
     panel = PanelJudge(judges=(choice("a"), choice("b")))
     assert specs_of(ahead(panel)) == [("m", False), ("a", False), ("b", False)]
-    cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
+    cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"))
     assert specs_of(ahead(cascade)) == [("m", False), ("a", False)]
     assert ahead(cascade, recorded="София") == []
     assert specs_of(ahead(choice("a"), recorded="Пловдив")) == [("a", False)]

@@ -28,7 +28,7 @@ from qagate.reports.plugin.progress import EndedItems, Progress
 from qagate.reports.plugin.terminal import slice_lines
 from qagate.reports.render import console
 from qagate.reports.run.evidence import TrendPoint
-from qagate.reports.run.report import WARNING, Decision
+from qagate.reports.run.report import WARNING, Cause, Decision
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report
@@ -306,7 +306,7 @@ def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: Patch) ->
 
 
 def test_no_text_steers_the_terminal() -> None:
-    """Control sequences stay text; first what touches the verdict, then three notes to act on."""
+    """Control sequences stay text, and long notes are wrapped."""
     share = {"correct": Estimate(value=1.0, low=0.2, high=1.0, n=1)}
     made = slice_part("graded", (record(1),), {"correct": 1.0})
     made = replace(made, breakdowns={"topic": {"\x1b[31mred\nPASS": share}})
@@ -322,29 +322,42 @@ def test_no_text_steers_the_terminal() -> None:
         "one-two".join([""] * 41)
         == "".join(lines).replace(" ", "").partition("word" * 60)[2]
     )
-    prices = (
-        "cost partly known: $1.00: no price for m",
-        "prices of today",
-        "1 row set aside",
-    )
-    todo = ("few items; add items", "no words of de; add a file: FILE")
-    urgent = tuple(
-        f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4)
-    )
-    lines = list(console.brief(report(notes=(*prices, *todo, *urgent))))
-    text = " ".join(line.strip() for line in lines)
-    assert text.startswith(" ".join(one.strip() for one in urgent))
-    assert lines[-4:] == [
-        *(f"note: {one}" for one in (*todo, prices[0])),
+
+
+PRICES = ("cost partly known: $1.00: no price for m", "prices of today", "1 row aside")
+TODO = ("few items; add items", "no words of de; add a file: FILE")
+
+
+def test_a_terminal_shows_three_notes_those_to_act_on_first() -> None:
+    lines = list(console.brief(report(notes=(*PRICES, *TODO))))
+    assert lines == [
+        *(f"note: {note}" for note in (*TODO, PRICES[0])),
         "and 2 more notes: in summary.md, on the page, or with -v",
     ]
-    assert len(list(console.brief(report(notes=prices)))) == 3
+
+
+def test_what_touches_the_verdict_is_the_first_note() -> None:
+    urgent = f"{WARNING}nothing measures the judge"
+    lines = list(console.brief(report(notes=(*TODO, urgent))))
+    assert lines[0] == urgent
+
+
+def test_what_is_said_of_several_languages_is_one_note() -> None:
+    """The first is shown whole, and how many more say the same."""
+    notes = [
+        f"judge in {code} (for simpleqa:{code}): agreement 0.9{digit}"
+        for code, digit in (("pl", 1), ("hu", 2), ("bg", 3))
+    ]
+    lines = list(console.brief(report(notes=tuple(notes))))
+    assert lines == [f"note: {notes[0]} (and 2 like it)"]
 
 
 def test_commands_in_a_gates_reason_name_the_report() -> None:
     """RUN stands for an unknown folder; an undefined measure or a lone figure says so."""
     open_ = gate("INCONCLUSIVE", reason="to read: qagate review RUN --baseline=old")
-    made = report(decision=Decision(gates=(open_,), code=6, line=""))
+    made = report(
+        decision=Decision(gates=(open_,), code=6, cause=Cause.GATE_OPEN, line="")
+    )
     for folder, said in ((Path("a/new"), "a/new"), (None, "RUN")):
         text = " ".join(" ".join(console.gates(made, folder)).split())
         assert f"qagate review {said} --baseline=old" in text
@@ -390,7 +403,10 @@ def test_the_command_that_goes_on(
     own = report(
         missed,
         decision=Decision(
-            gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line
+            gates=gates,
+            code=CODES.get(line.partition(";")[0], 6),
+            cause=Cause.GATE_OPEN,
+            line=line,
         ),
         run={"command": given.get("command", "pytest -n 8 cases/")},
         baseline=str(tmp_path / "reports" / "baselines" / "v1"),

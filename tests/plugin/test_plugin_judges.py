@@ -11,7 +11,6 @@ from qagate.cases.config import load_dataset
 from qagate.cases.extras.new.command import main as new
 from qagate.cases.loading import load_cases
 from qagate.command import main
-from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
 from tests.support.tables import kept
@@ -80,40 +79,51 @@ def spec(server: Loopback, name: str = "j", provider: str = "openai") -> str:
 
 
 @pytest.mark.parametrize(("provider", "workers"), [("openai", "2"), ("anthropic", "0")])
-def test_a_cascade_asks(
-    capitals: Project, monkeypatch: Patch, provider: str, workers: str
+def test_a_cascades_rules_are_checked(
+    capitals: Project, provider: str, workers: str
 ) -> None:
-    """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
+    """Of four verdicts of the rules the model differs on two; theirs stand, and no test waits."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
-        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDITED_SHARE", 0.0)
         assert capitals.run_in_process("-n", workers, *judge, "qa").ret == 0
-        assert server.count == 4
-        grades = [record["grade"] for record in capitals.records()]
-        assert capitals.report()["judging"]["audit"]["settled"] == 4
-        assert (
-            "rules settled 4 of 8 verdicts (50%); none of them was audited"
-            in capitals.notes()
-        )
-        monkeypatch.setattr("qagate.evaluators.judges.factory.AUDITED_SHARE", 1.0)
+        assert server.count == 4 + 4
         again = capitals.run_in_process("-n", workers, *judge, "-v", "qa")
+        assert server.count == 4 + 4
     assert again.ret == 0
-    assert server.count == 4 + 4
-    assert [record["grade"] for record in capitals.records()] == grades
-    audit = capitals.report()["judging"]["audit"]
-    assert (audit["disagreement"]["n"], audit["disagreement"]["value"]) == (4, 0.5)
     again.stdout.fnmatch_lines(["note: lexical+*rules settled 4 of 8*"])
+    rules = capitals.report()["judging"]["rules"]
+    assert (rules["settled"], rules["difference"]["n"]) == (4, 4)
+    assert len(rules["differing"]) == 2
     assert (
-        "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in capitals.notes()
-    )
-    votes = [
-        record["votes"]
-        for record in capitals.records()
-        if record["grade"] == "NOT_ATTEMPTED"
-    ]
-    assert [[one["grade"] for one in pair] for pair in votes] == [
-        ["NOT_ATTEMPTED", "CORRECT"]
-    ] * 2
+        "rules settled 4 of 8 verdicts (50%); the model checked 4 of them and differs on 2: "
+        "0.500 [0.500, 0.500]"
+    ) in capitals.notes()
+    grades = [record["grade"] for record in capitals.records()]
+    assert grades.count("NOT_ATTEMPTED") == 2
+
+
+def test_the_checks_of_rules_stand_in_a_dry_run(capitals: Project) -> None:
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", f"lexical+{spec(server)}")
+        result = capitals.run_in_process("-n", "0", *judge, "--dry-run", "qa")
+    result.stdout.fnmatch_lines(["*checks of rules*4*"])
+    assert server.count == 0
+
+
+def test_shards_together_hold_the_checks_of_rules(capitals: Project) -> None:
+    """And `gate` counts them again without a call."""
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", f"lexical+{spec(server)}")
+        for part in (1, 2):
+            to = f"--report-dir=parts/{part}"
+            capitals.run_in_process("-n", "0", *judge, f"--shard={part}/2", to, "qa")
+        asked = server.count
+    assert asked == 4 + 4
+    assert main(["merge", "parts/1", "parts/2", "--to", "whole"]) == 0
+    assert main(["gate", "whole", "--to", "again"]) == 0
+    for folder in ("whole", "again"):
+        rules = json.loads(capitals.path.joinpath(folder, "run.json").read_text())
+        assert len(rules["judging"]["rules"]["grades"]) == 4
 
 
 def panel(seen: Seen) -> Answer:

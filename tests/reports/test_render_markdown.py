@@ -10,11 +10,11 @@ from qagate.cases.dataset import Threshold
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
 from qagate.reports.plugin.finish import ci_link
 from qagate.reports.plugin.terminal import ci_lines
-from qagate.reports.render import console, markdown, words, writer
+from qagate.reports.render import console, markdown, words, worst_first, writer
 from qagate.reports.render.console import LIMIT, annotations
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change, Comparison
-from qagate.reports.run.report import Decision, GateResult, Report
+from qagate.reports.run.report import Cause, Decision, GateResult, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
@@ -27,7 +27,10 @@ from tests.support.tables import tabled
 def test_the_verdict_comes_first() -> None:
     """FAIL before INCONCLUSIVE before PASS; no gates is no pass; what limits it is said."""
     text = markdown.render(full())
-    assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
+    assert text.startswith(
+        "## FAIL. Do not ship: Bulgarian in simpleqa is right on 21%"
+    )
+    assert "\nGATES FAIL (3 of 7 pass, 2 fail, 2 inconclusive): exit 1" in text
     assert "compared with ` last-release `" in text
     states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", text)
     assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
@@ -35,7 +38,9 @@ def test_the_verdict_comes_first() -> None:
                  "- The judge was not measured for hu.",
                  "- eba:en: overlap: a placeholder judge"):  # fmt: skip
         assert word in text
-    made = report(decision=Decision(gates=(), code=0, line="no gates"))
+    made = report(
+        decision=Decision(gates=(), code=0, cause=Cause.PASSED, line="no gates")
+    )
     assert markdown.render(made).startswith("## NO GATES")
 
 
@@ -49,7 +54,11 @@ def test_no_measure_stands_without_its_interval() -> None:
     assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
     assert "1 item planned" in text
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
-    text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
+    text = markdown.render(
+        report(
+            decision=Decision(gates=(odd,), code=1, cause=Cause.GATE_FAILED, line="")
+        )
+    )
     table = (
         text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
     )
@@ -120,10 +129,14 @@ def test_the_summary_fits_a_comment_however_large_the_run() -> None:
         for n in range(200)
     )
     slices = tuple(part("graded", (item,), {"correct": 0.5}) for item in wide)
-    made = report(wide, decision=Decision(gates=gates, code=1, line="x"), slices=slices)
+    made = report(
+        wide,
+        decision=Decision(gates=gates, code=1, cause=Cause.GATE_FAILED, line="x"),
+        slices=slices,
+    )
     text = markdown.render(made)
     assert len(text.encode()) <= markdown.MAX_BYTES
-    assert "240 more in the report." in text
+    assert "250 more in the report." in text
     assert text.rstrip().endswith("have it all.*")
     old = run_of(answered("c" * 400, answer="x" * 5000))
     text = markdown.render(run_of(answered("i" * 400, answer="щ" * 5000), baseline=old))
@@ -142,7 +155,10 @@ def test_what_decides_stands_before_the_first_fold() -> None:
     """2,500 characters decide; three misses a slice, wrong ones before unanswered."""
     gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
     made = replace(
-        report(), decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)")
+        report(),
+        decision=Decision(
+            gates=gates, code=1, cause=Cause.GATE_FAILED, line="GATES FAIL (30 of 30)"
+        ),
     )
     above, _, below = markdown.render(made).partition("<details>")
     assert len(above) <= 2500
@@ -178,7 +194,7 @@ def test_figures_have_words() -> None:
     made = report(
         tuple(new), comparison=Comparison(model="m", judge="j", changes=changes)
     )
-    assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
+    assert [lost.record.rating for lost in worst_first.lost_answers(made)] == [2, 4, 5]
     assert [words.mark(new[0]), words.mark(make_record(1))] == [
         "rating 5",
         "not graded",
@@ -194,11 +210,13 @@ def regressed() -> Report:
 def test_the_worst_regressions_come_first_and_are_few() -> None:
     """Wrong before silent, five at most, with both answers; the comparison is a row a slice."""
     text = markdown.render(regressed())
-    part = text.partition("### Worst regressions")[2].partition("<details>")[0]
-    lines = [line for line in part.splitlines() if line.startswith("- ")]
-    assert len(lines) == 5
-    assert all("CORRECT → INCORRECT" in line for line in lines)
-    assert "2 more in the report." in part
+    part = text.partition("The worst lost answers</summary>")[2].partition(
+        "</details>"
+    )[0]
+    lines = [line for line in part.splitlines() if line.startswith("| Question ")][1:]
+    assert [line.split("?")[0] for line in lines] == [
+        f"| Question {number}" for number in range(2, 7)
+    ]
     assert "Some of the misses" not in text
     assert "| facts:en | 9 | 1 | 7 | -0.667 \\[-0.907, -0.053\\] | 0.070 | 0.14" in text
     assert "Compared with the baseline" not in markdown.render(report())
@@ -266,9 +284,9 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
 def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
     """FAIL is a failure; INCONCLUSIVE is an error, for its exit code is not 0 either."""
     one = gate(state)  # type: ignore[arg-type]
-    (case,) = parse(report(decision=Decision(gates=(one,), code=0, line=""))).iter(
-        "testcase"
-    )
+    (case,) = parse(
+        report(decision=Decision(gates=(one,), code=0, cause=Cause.PASSED, line=""))
+    ).iter("testcase")
     assert [child.tag for child in case] == [*tags, "system-out"]
     out = case.findtext("system-out") or ""
     for word in (state, "95 % interval", ">= 0.35", "worst", "best", one.reason):
@@ -302,7 +320,7 @@ def test_hostile_text_stays_text_in_xml(text: str) -> None:
     "made",
     [
         full(),
-        report(decision=Decision(gates=(), code=6, line="NO")),
+        report(decision=Decision(gates=(), code=6, cause=Cause.GATE_OPEN, line="NO")),
         report(complete=False),
     ],
     ids=["full", "none", "partial"],
@@ -319,7 +337,11 @@ def test_the_check_itself_finds_what_the_schema_forbids(wrong: str, found: str) 
 
 
 def gated(*gates: GateResult) -> Report:
-    return report(decision=Decision(gates=gates, code=1, line="GATES FAIL"))
+    return report(
+        decision=Decision(
+            gates=gates, code=1, cause=Cause.GATE_FAILED, line="GATES FAIL"
+        )
+    )
 
 
 def test_failed_and_undecided_gates_are_annotated() -> None:

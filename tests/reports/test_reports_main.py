@@ -13,6 +13,7 @@ import pytest
 from qagate.cases.dataset import Threshold
 from qagate.command import main
 from qagate.evaluators.core import UsageError
+from qagate.reports.render import console
 from qagate.reports.run.baselines import BASELINES, find_run
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
@@ -288,6 +289,29 @@ def test_an_item_without_calls_says_why(home: Path, capsys: Captured) -> None:
         written(run_of(answered(letter)), home / "reports" / "out")
         assert main(["show", "i0"]) == 0
         assert said in capsys.readouterr().out
+
+
+LONG_ANSWER = "  - " + " ".join(f"word{number}" for number in range(60))
+
+
+def test_an_item_is_shown_on_lines_that_a_terminal_holds(
+    home: Path, capsys: Captured
+) -> None:
+    """The words are the answer's, and later lines are indented as the first."""
+    written(run_of(answered("c", answer=LONG_ANSWER)), home / "reports" / "out")
+    assert main(["show", "i0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("  answer:") + 1
+    shown = lines[start : lines.index("  reason:")]
+    assert " ".join(shown).split() == LONG_ANSWER.split()
+    assert all(line.startswith(" " * 6) for line in shown)
+    assert max(len(line) for line in lines) <= console.width()
+
+
+def test_an_item_is_shown_unwrapped_where_asked(home: Path, capsys: Captured) -> None:
+    written(run_of(answered("c", answer=LONG_ANSWER)), home / "reports" / "out")
+    assert main(["show", "i0", "--unwrapped"]) == 0
+    assert f"    {LONG_ANSWER}\n" in capsys.readouterr().out
 
 
 @tabled("given", "said")

@@ -23,7 +23,7 @@ from qagate.evaluators.ledger import Ledger, PaidReply
 from qagate.evaluators.ledger.place import LedgerPlace, PostgresUrl
 from qagate.evaluators.ledger.rows import VARIABLE
 from qagate.evaluators.text import digest
-from qagate.reports.render import html, words
+from qagate.reports.render import html, worst_first
 from qagate.reports.render.html import sent_block, shower
 from qagate.reports.render.writer import write
 from qagate.reports.run.record import Record
@@ -401,7 +401,7 @@ def test_what_matters_most_is_on_the_page(
 ) -> None:
     """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
     records = failed(records, 3)
-    block = sent_block(words.urgent(report(records)), source, shower(40_000))
+    block = sent_block(worst_first.items(report(records)), source, shower(40_000))
     assert next(iter(block["items"])) == records[3].key
     assert len(block["items"]) == len(block["calls"]) == len(records)
     assert sum(text == LONG for text in block["texts"]) == 1
@@ -425,7 +425,7 @@ def test_room_has_an_end(
     """What does not fit is left out, the items that matter least first."""
     records = failed(records, 3)
     monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
-    block = sent_block(words.urgent(report(records)), source, shower(40_000))
+    block = sent_block(worst_first.items(report(records)), source, shower(40_000))
     assert 1 <= len(block["items"]) < len(records)
     assert records[3].key in block["items"]
     assert sum(map(len, block["texts"])) <= len(LONG) + 400

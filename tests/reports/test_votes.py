@@ -1,33 +1,28 @@
-"""What votes show in the report, and who judged: audits, panels, calibration."""
+"""What votes show in the report, and who judged: rules, panels, calibration."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-import pytest
-
-from qagate.cases.dataset import Dataset, Slice
+from qagate.cases.dataset import Dataset
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
+from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.typed_data import decode
-from qagate.reports.judge.votes import audit, panels, rules_obstacle, vote_notes
+from qagate.reports.judge.votes import panels, vote_notes
 from qagate.reports.run.evidence import (
     Calibration,
     ConfusionCell,
     Corrected,
     Judging,
-    RulesAudit,
+    RulesCheck,
 )
 from qagate.reports.run.record import Record
-from tests.support.figures import some
-from tests.support.labelled_answers import label_dataset, label_set, right
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
 
-CASCADE = "lexical+openai:j"
 BG = make_slice()
 ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
 
@@ -48,71 +43,6 @@ def voted(
         )
         for number, row in enumerate(labels)
     ]
-
-
-def of_slice(records: Sequence[Record]) -> list[tuple[Slice, Record]]:
-    return [(BG, record) for record in records]
-
-
-def settled(*second: str, asked: int = 0) -> list[Record]:
-    """Return items that the rules called CORRECT, ``second`` what the model said of some."""
-    own, silent = (
-        Vote(judge="lexical", grade=CORRECT),
-        Vote(judge="openai:j", error="gone: x"),
-    )
-    rows = [
-        (own, silent if label == "-" else Vote(judge="openai:j", grade=label))
-        if label
-        else (own,)
-        for label in second
-    ]
-    rows += [(Vote(judge="openai:j", grade=INCORRECT),)] * asked
-    return numbered([{"grade": CORRECT, "votes": row} for row in rows])
-
-
-def audited(*second: str, asked: int = 0) -> RulesAudit:
-    return some(audit(of_slice(settled(*second, asked=asked)), CASCADE))
-
-
-def test_an_audit_of_repeats_is_clustered() -> None:
-    """Of items that both judged, Wilson's interval, wider over repeats; silence is no rate."""
-    records = settled(*[INCORRECT, CORRECT, CORRECT, CORRECT] * 3)
-    again = [
-        make_record(n // 3, repeat=n % 3, grade=CORRECT, votes=one.votes)
-        for n, one in enumerate(sorted(records, key=lambda one: one.votes[1].label))
-    ]
-    widths = []
-    for part in (records, again):
-        found = some(audit(of_slice(part), CASCADE))
-        assert found.disagreement.value == 0.25
-        low, high = some(found.disagreement.interval)
-        widths.append(high - low)
-    assert widths[1] > widths[0]
-    found = audited(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)
-    assert (found.judged, found.settled, found.silent) == (10, 6, 0)
-    assert found.disagreement == Estimate.of(0.25, wilson(1, 4), 4)
-    assert vote_notes(CASCADE, found, ()) == [
-        "lexical+openai:j: rules settled 6 of 10 verdicts (60%); of 4 audited the model differs "
-        "on 1: 0.250 [0.046, 0.699]"
-    ]
-    found = audited(CORRECT, "-")
-    assert (found.disagreement.n, found.silent) == (1, 1)
-    assert (
-        "of 1 audited, 1 without a verdict the model"
-        in vote_notes(CASCADE, found, ())[0]
-    )
-    found = audited("")
-    assert found.disagreement == UNDEFINED
-    assert vote_notes(CASCADE, found, ())[0].endswith(
-        "(100%); none of them was audited"
-    )
-
-
-@pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
-def test_only_a_cascade_is_audited(judge: str) -> None:
-    """Nothing is said of an audit where there was none."""
-    assert audit(of_slice(settled(CORRECT)), judge) is None
-    assert audit(of_slice(numbered([{"grade": CORRECT}])), CASCADE) is None
 
 
 ROWS = (
@@ -180,7 +110,13 @@ def test_what_is_said_of_judges_survives_its_file() -> None:
     rates = {"labelled": 300, "sensitivity": 0.9, "specificity": 0.8}
     made = Judging(
         calibrations=(known,),
-        audit=audited(CORRECT, INCORRECT),
+        rules=RulesCheck(
+            judged=4,
+            settled=3,
+            difference=ESTIMATE,
+            differing=("k1",),
+            grades={"k1": INCORRECT, "k2": ""},
+        ),
         panels=panels([(BG, voted(*ROWS))], "a b c"),
         corrected=(Corrected(slice="d:bg", correct=ESTIMATE, **rates),),  # type: ignore[arg-type]
     )
@@ -239,23 +175,7 @@ def test_what_took_no_call_is_settled(judge: str, spec: str, settled: int) -> No
     assert of(answered("ci", judge=judge), judge=spec).settled == settled
 
 
-def test_rules_before_a_model_settle_and_are_audited() -> None:
-    """The first vote decides, a second may disagree; the items of a split panel are named."""
-    rules = Vote(judge="lexical", grade="CORRECT")
-    model = Vote(judge="openai:judge", grade="CORRECT")
-    votes = [
-        (rules,),
-        (rules, model),
-        (rules, replace(model, grade="INCORRECT")),
-        (model,),
-    ]
-    records = [
-        replace(one, votes=v) for one, v in zip(answered("cccc"), votes, strict=True)
-    ]
-    found = of(records, judge="lexical+openai:judge")
-    assert (found.settled, found.audited) == (3, 2)
-    assert found.audit_disagreements == ("facts-en-i2",)
-    assert found.disagreements == ()
+def test_items_on_which_a_panel_splits_are_named() -> None:
     split = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT"))
     silent = (
         Vote(judge="a", grade="CORRECT"),
@@ -264,7 +184,7 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
     records = [*answered("c", votes=split), *answered("cc", votes=silent)[1:]]
     found = of(records, judge="openai:a openai:b")
     assert found.disagreements == ("facts-en-i0",)
-    assert (found.audited, found.settled) == (0, 0)
+    assert found.settled == 0
 
 
 @tabled("judge", "language", "said")
@@ -276,48 +196,3 @@ def test_a_language_without_words_is_named(
         answered("ci", language), facts_dataset(graded_slice(language)), judge=judge
     )
     assert any("lexical has no words of de" in note for note in made.notes) is said
-
-
-# Rules that stand before a model
-
-
-@pytest.mark.parametrize(
-    ("differing", "agreeing", "is_believed"),
-    [(0, 10, True), (1, 9, True), (4, 6, False), (3, 0, False), (0, 0, True)],
-)
-def test_rules_are_held_to_the_model_on_answers_of_the_slice(
-    differing: int, agreeing: int, is_believed: bool
-) -> None:
-    """A10: they settle all answers of the run, and none of the labels."""
-    checked = [INCORRECT] * differing + [CORRECT] * agreeing
-    records = settled(*checked, *[""] * 40)
-    why = rules_obstacle(BG, records, CASCADE)
-    assert (why == "") is is_believed
-    if not is_believed:
-        assert why.startswith(f"judge not trusted in bg: of {differing + agreeing} ")
-
-
-def test_a_model_alone_has_no_rules_before_it() -> None:
-    records = settled(*[INCORRECT] * 20)
-    assert rules_obstacle(BG, records, "openai:j") == ""
-
-
-def test_rules_that_are_not_believed_decide_nothing() -> None:
-    labels = label_set(right(100, 100, 100))
-    dataset = facts_dataset(graded_slice("en"), judge_unmeasured=False)
-    answers = answered("c" * 200)
-    votes = settled(*[INCORRECT] * 10, *[""] * 190)
-    records = [
-        replace(answer, votes=vote.votes)
-        for answer, vote in zip(answers, votes, strict=True)
-    ]
-    report = run_of(
-        records,
-        dataset,
-        judge=CASCADE,
-        labels=labels.records,
-        label_datasets=(label_dataset(labels),),
-    )
-    (gate,) = report.decision.gates
-    assert gate.state == "INCONCLUSIVE"
-    assert "rules settled and the model checked" in gate.reason

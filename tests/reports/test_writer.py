@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 import resource
 import stat
 import subprocess
@@ -237,6 +238,35 @@ def test_metadata_never_hides_a_column() -> None:
     str(frame).encode()
 
 
+LONG_CONTEXT = "Article 178 says when an obligor is in default. " * 20
+
+
+def test_the_table_of_a_notebook_shows_whole_texts_wrapped() -> None:
+    """pandas alone would cut them after 50 characters."""
+    run = Run(report=run_of(answered("ci", context=LONG_CONTEXT)))
+    page = run.table().to_html()
+    assert page.count(LONG_CONTEXT) == 2
+    assert "white-space: pre-wrap" in page
+
+
+def test_the_table_of_a_notebook_leaves_empty_columns_out() -> None:
+    page = Run(report=run_of(answered("ci"))).table().to_html()
+    names = ["id", "question", "answer", "expected", "grade", "reason"]
+    assert re.findall("<th [^>]*>([^<]*)</th>", page) == names
+
+
+def test_the_table_of_a_notebook_shows_the_items_that_are_named() -> None:
+    run = Run(report=run_of(answered("cici")))
+    page = run.table(["facts-en-i3", "facts-en-i1"]).to_html()
+    assert re.findall("<td [^>]*>(i[0-9])</td>", page) == ["i3", "i1"]
+
+
+def test_what_a_model_wrote_is_no_markup_in_the_table_of_a_notebook() -> None:
+    run = Run(report=run_of(answered("c", answer="<script>alert(1)</script>")))
+    assert "&lt;script&gt;" in run.table().to_html()
+    assert "<script>" not in run.table().to_html()
+
+
 NUMBERS = st.floats() | st.integers() | st.none()
 VALUES = st.recursive(
     NUMBERS | st.booleans() | st.text(st.characters(), max_size=20),
@@ -281,7 +311,13 @@ def test_run_json_says_what_the_run_came_to() -> None:
     run = strict(rendered(made)["run.json"])
     assert (run["schema_version"], run["complete"]) == (run_json.SCHEMA_VERSION, True)
     assert run["verdict"] == "FAIL"
-    assert run["decision"] == {"code": 1, "line": made.decision.line}
+    assert run["decision"] == {
+        "code": 1,
+        "cause": "gate failed",
+        "line": made.decision.line,
+        "about": [],
+        "cautions": [],
+    }
     assert run["counts"]["plan"] == sum(
         x["counts"]["plan"] for x in run["slices"]
     ) + len(hostile())

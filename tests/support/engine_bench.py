@@ -8,6 +8,7 @@ from pathlib import Path
 
 from qagate.cases.tasks import PromptedAnswer, RecordedAnswer
 from qagate.evaluators import core
+from qagate.evaluators.judges.rule_checks import CHECKED_ANSWERS
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.models import connect
 from qagate.evaluators.models.spec import parse
@@ -177,6 +178,8 @@ class Bench:
         settings: CallSettings | None = None,
         budget: Budget | None = None,
         run: RunIdentity = NO_RUN,
+        *,
+        checked_answers: int = CHECKED_ANSWERS,
     ) -> None:
         self.keys = [one.key for one in tasks]
         is_replay = settings is not None and settings.replay
@@ -188,7 +191,13 @@ class Bench:
         by_key = {one.key: one for one in tasks}
         self.posted = InMemoryOutcomes()
         self.board = OutcomeStore(self.path, self.posted)
-        self.engine = Engine(by_key, caller, self.board, settings.concurrency)
+        self.engine = Engine(
+            by_key,
+            caller,
+            self.board,
+            settings.concurrency,
+            checked_answers=checked_answers,
+        )
 
     def job(self, window: int) -> Job:
         return Job(

@@ -6,10 +6,9 @@ from qagate.evaluators.core import Model, parse_judges
 from qagate.evaluators.judges.factory import JudgeFactory
 
 
-def judges(*specs: str, models: Sequence[Model] = (), seed: int = 0) -> JudgeFactory:
+def judges(*specs: str, models: Sequence[Model] = ()) -> JudgeFactory:
     return JudgeFactory(
         spec=parse_judges(specs),
         models={model.spec: model for model in models},
         specs={},
-        seed=seed,
     )

@@ -14,6 +14,7 @@ from qagate.reports.extras.label.drawing import answers_of
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from tests.support.made_runs import (
+    RUBRIC,
     answered,
     facts_dataset,
     graded_slice,
@@ -43,6 +44,7 @@ class LabelProject:
     def __init__(self, root: Path, kind: str = "graded") -> None:
         self.root = root
         self.kind = kind
+        self.rubric = RUBRIC
         self.declare(DECLARATIONS[kind])
 
     def declare(self, text: str) -> None:
@@ -51,7 +53,7 @@ class LabelProject:
         (folder / "dataset.yaml").write_text(text, encoding="utf-8")
 
     def report(self, records: Sequence[Record], run: str = "r1") -> Report:
-        part = graded_slice(kind=kind_of(self.kind), pass_bar=7)
+        part = graded_slice(kind=kind_of(self.kind), pass_bar=7, rubric=self.rubric)
         dataset = facts_dataset(part, kind=kind_of(self.kind))
         return run_of(
             records, dataset, run={"id": run, "command": "qagate run facts --judge j"}

@@ -99,6 +99,7 @@ def run_of(
     samples: Mapping[str, SliceSample] | None = None,
     labels: tuple[Record, ...] = (),
     label_datasets: tuple[Dataset, ...] = (),
+    rule_checks: Mapping[str, str] | None = None,
     **facts: object,
 ) -> Report:
     """Return the report of these records, against a baseline where one is given.
@@ -133,6 +134,7 @@ def run_of(
             samples=samples or {},
             labels=labels,
             label_datasets=label_datasets,
+            rule_checks=rule_checks or {},
         ),
         replace(given, **facts),  # type: ignore[arg-type]
         earlier,

@@ -20,7 +20,7 @@ from qagate.reports.metrics.summary import summarise  # noqa: E402
 from qagate.reports.render.writer import write  # noqa: E402
 from qagate.reports.run.clean import masked  # noqa: E402
 from qagate.reports.run.record import Record, safe  # noqa: E402
-from qagate.reports.run.report import Decision, Report  # noqa: E402
+from qagate.reports.run.report import Cause, Decision, Report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]
@@ -55,7 +55,7 @@ def _report(cases: Sequence[Row]) -> Report:
         for case in cases
     )
     line = f"GATES FAIL (0 of {len(gates)} pass): exit 1"
-    decision = Decision(gates=gates, code=1, line=line)
+    decision = Decision(gates=gates, code=1, cause=Cause.GATE_FAILED, line=line)
     return masked(replace(samples.report(records), slices=slices, decision=decision))
 
 

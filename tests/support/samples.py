@@ -15,6 +15,7 @@ from qagate.reports.run.clean import masked
 from qagate.reports.run.evidence import ConfusionCell
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import (
+    Cause,
     Counts,
     Decision,
     GateResult,
@@ -136,7 +137,10 @@ def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
         "counts": count(records),
         "slices": slices,
         "decision": Decision(
-            gates=(gate("PASS"),), code=0, line="GATES PASS (1 of 1): exit 0"
+            gates=(gate("PASS"),),
+            code=0,
+            cause=Cause.PASSED,
+            line="GATES PASS (1 of 1): exit 0",
         ),
         "records": records,
         "provenance": {"python": "3.11", "data": {"simpleqa:en": "ab" * 32}},
@@ -175,7 +179,7 @@ def full(size: int = 40) -> Report:
         records,
         counts=count(records),
         slices=_slices(groups),
-        decision=Decision(gates=_gates(), code=1, line=line),
+        decision=Decision(gates=_gates(), code=1, cause=Cause.GATE_FAILED, line=line),
         baseline="last-release/run.json",
         notes=(
             "The judge was not measured for hu.",

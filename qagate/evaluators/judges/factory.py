@@ -33,9 +33,6 @@ from qagate.evaluators.rubric import (
 )
 from qagate.evaluators.text import Key
 
-AUDITED_SHARE = 0.05
-"""The share of items settled by a cascade's rules that its model judges too."""
-
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
 """The bundled rubric of a data set that names none."""
 
@@ -54,8 +51,8 @@ class Place:
     rubric: Rubric | None = None
     repeat: int = 1
     """Counts from 1."""
-    audited: bool = True
-    """Whether a cascade's model audits its rules; not needed where labels are given."""
+    labelled: bool = False
+    """Whether labelled answers measure the judge here: of a cascade they measure the model."""
     name: str = ""
     """Names the place in errors."""
 
@@ -73,8 +70,6 @@ class JudgeFactory:
     models: Mapping[str, Model]
     """By SPEC, as in ``specs``."""
     specs: Mapping[str, Spec]
-    seed: int = 0
-    """The seed of a cascade's audits."""
 
     @property
     def first_model(self) -> Model | None:
@@ -104,9 +99,8 @@ class JudgeFactory:
         if not judge.is_cascade or place.style == "rated" or not rules_fit:
             return model  # the rules of a cascade may not be able to settle anything
         rules = offline.offline_judge(judge.rules, place.style, place.labels)
-        audit = AUDITED_SHARE if place.audited else 0.0
         make_cascade = doors.load_cascade()
-        return make_cascade(rules=rules, model=model, audit=audit, seed=self.seed)
+        return make_cascade(rules=rules, model=model, rules_settle=not place.labelled)
 
     def _rubric_judge(self, judge: JudgeSpec, place: Place) -> rubric_judge.RubricJudge:
         if place.rubric is None or place.rubric.style != place.style:

@@ -22,6 +22,7 @@ from typing import Protocol, assert_never
 from qagate.evaluators import core
 from qagate.evaluators.core import Outcome, StoppedError
 from qagate.evaluators.crash import Crash, crash_of
+from qagate.evaluators.judges.rule_checks import CHECKED_ANSWERS
 from qagate.evaluators.ledger import LedgerError
 from qagate.evaluators.negotiation import described
 from qagate.evaluators.output import UnwrittenError
@@ -41,6 +42,7 @@ from qagate.evaluators.runtime.outcomes import (
     Select,
     Status,
 )
+from qagate.evaluators.runtime.rule_checks import RuleChecks
 from qagate.evaluators.runtime.schedule import Schedule
 from qagate.evaluators.runtime.slice_stops import (
     SLICE_STOPPED,
@@ -75,6 +77,9 @@ class Stopping(Protocol):
         Items wait for slow ones before them: otherwise a run would be far ahead when it is
         decided, and would have paid for that.
         """
+
+    def note_rule_check(self, key: str, label: str) -> None:
+        """Note what the model says of an answer that rules before it settled."""
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note how an item ended; return the keys of the items that nobody needs now."""
@@ -125,6 +130,8 @@ class Engine:
         writer: OutcomeWriter,
         concurrency: int,
         stopping: Stopping | None = None,
+        *,
+        checked_answers: int = CHECKED_ANSWERS,
     ) -> None:
         self.failure = ""
         self.crash: Crash | None = None
@@ -135,6 +142,13 @@ class Engine:
         self._slice_stops = SliceStops()
         self._canaries = Canaries(tasks, caller, 2 * concurrency)
         self._worker = ItemWorker(caller, ask_judge=self._canaries.asking)
+        self._rule_checks = RuleChecks(
+            tasks,
+            caller,
+            self._canaries.asking,
+            most=checked_answers,
+            stopping=stopping,
+        )
         self._writer = writer
         self._concurrency = concurrency
         self._unneeded: set[str] = set()
@@ -174,7 +188,8 @@ class Engine:
             run=self._caller.run,
             left=seconds_left,
             canaries=self._canaries.results,
-            canary_usage=self._canaries.usage,
+            rule_checks=dict(self._rule_checks.labels),
+            judges_usage=self._canaries.usage + self._rule_checks.usage,
         )
 
     def fail(self, error: Exception) -> None:
@@ -217,6 +232,9 @@ class Engine:
             watching = asyncio.create_task(self._watch_judges(schedule))
             workers = [self._work(schedule) for _ in range(self._worker_count())]
             await asyncio.gather(*workers)
+            await self._rule_checks.finish()
+        except LedgerError as error:
+            self.failure = str(error)
         except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
             self.fail(error)
         finally:
@@ -227,6 +245,7 @@ class Engine:
                     task.cancel()
                     with contextlib.suppress(asyncio.CancelledError):
                         await task
+            self._rule_checks.abandon()
             await self._caller.close()
             for model in models:
                 await model.close()
@@ -371,6 +390,7 @@ class Engine:
 
     def _add(self, outcome: Outcome) -> None:
         """Have an outcome posted with the next group."""
+        self._rule_checks.note(outcome)
         self._unposted.append(outcome)
         self._has_unposted.set()
 

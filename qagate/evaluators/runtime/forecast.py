@@ -5,11 +5,12 @@ notes the requests without one. So it cannot differ from the run. ``KeptReplies`
 replies the run would use: answers that are young enough, and grades that no run found void.
 
 What is judged besides the run's own answers is foretold apart, and said with its cause: the
-answers of earlier runs (``reading_calls``), and kept grades that are asked anew
-(``canary_calls``). Labelled answers are tasks like others.
+answers of earlier runs (``reading_calls``), kept grades that are asked anew (``canary_calls``),
+and answers that rules settled (``rule_check_calls``). Labelled answers are tasks like others.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from qagate.evaluators import core
 from qagate.evaluators.judges.drift import GradeSide, JudgePlace, draw
 from qagate.evaluators.judges.members import judging_models, single_judges
+from qagate.evaluators.judges.rule_checks import in_drawn_order, is_settled_by, rules_of
 from qagate.evaluators.kept_requests import judge_identity, request_key
 from qagate.evaluators.ledger import KeptReply
 from qagate.evaluators.ledger.voids import JudgedPart
@@ -33,6 +35,7 @@ from qagate.evaluators.run_identity import NO_RUN, RunIdentity
 from qagate.evaluators.runtime import budget
 from qagate.evaluators.runtime.answer_ages import AnswerAge, kept_answer
 from qagate.evaluators.runtime.canaries import graded_answers, judge_place, side_of
+from qagate.evaluators.runtime.slice_stops import slice_name_of
 from qagate.evaluators.runtime.task import MetricRunner, Task, judged
 
 BYTES_PER_TOKEN = 3.5
@@ -250,6 +253,44 @@ async def canary_calls(tasks: Sequence[Task], kept: KeptReplies) -> list[Call]:
             )
             grades.setdefault(key, grade)
     return [grade.call for grade in draw(grades.values(), kept.run.id)]
+
+
+async def rule_check_calls(
+    tasks: Sequence[Task], kept: KeptReplies, most: int
+) -> list[Call]:
+    """Return the calls by which a model checks rules before it, at most so many a slice.
+
+    Of answers that are known. Where one is not, its grade counts as the model's (``calls_ahead``).
+    """
+    by_slice: dict[str, dict[str, Task]] = defaultdict(dict)
+    for task in tasks:
+        if rules_of(task.judge.spec) and not task.is_labelled:
+            by_slice[slice_name_of(task.case)][task.key] = task
+    calls: list[Call] = []
+    for of_slice in by_slice.values():
+        checked = 0
+        for key in in_drawn_order(of_slice):
+            if checked == most:
+                break
+            calls_of_check = await _calls_of_check(of_slice[key], kept)
+            checked += bool(calls_of_check)
+            calls += calls_of_check
+    return calls
+
+
+async def _calls_of_check(task: Task, kept: KeptReplies) -> list[Call]:
+    """Return the calls by which a model checks what rules say of an answer; none if they do not."""
+    outcome = await known_outcome(task, kept)
+    verdict = outcome.verdict
+    rules = rules_of(task.judge.spec)
+    if verdict is None or not is_settled_by(rules, verdict.votes):
+        return []
+    noted = _Noted(kept)
+    (model,) = judging_models(task.judge)
+    with suppress(core.CallError, core.JudgeError):
+        asking = noted.asking_judge(task.case)
+        await model.judge(task.case, outcome.answer or "", asking)
+    return noted.calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

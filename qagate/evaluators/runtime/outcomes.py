@@ -248,8 +248,10 @@ class Status:
     """Seconds until the run's time is used up."""
     canaries: tuple[CanaryResult, ...] = ()
     """Whether the judges are still those that gave the kept grades; empty until that is known."""
-    canary_usage: Usage = field(default_factory=Usage)
-    """What it took to see that."""
+    rule_checks: Mapping[str, str] = field(default_factory=dict)
+    """What the model says of answers that rules before it settled, by item."""
+    judges_usage: Usage = field(default_factory=Usage)
+    """What canaries and checks of rules took."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,7 @@ def say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> i
     saved = save(report, to, *runs)
     lines = [
         *console.gates(report, folder),
+        *console.verdict_lines(report),
         *saved,
         *console.next_step(report, folder),
         report.decision.line,

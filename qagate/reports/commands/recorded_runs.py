@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from qagate.reports.commands.given_runs import (
 )
 from qagate.reports.gates.decide import INCONCLUSIVE, OK
 from qagate.reports.render import console
-from qagate.reports.render.views import date
+from qagate.reports.render.words import date
 from qagate.reports.render.writer import FORMATS, Files, WriteError, write_files
 from qagate.reports.run import report_folder
 from qagate.reports.run.baselines import (
@@ -270,13 +271,19 @@ def show(argv: Sequence[str]) -> int:
     """Print an item with every prompt and reply behind it; return the exit code."""
     parser = RecordedRunParser(
         "show",
-        "Print one item: question, answer, verdict, and each prompt and reply in its exact words.",
+        "Print one item: question, answer, verdict, and each prompt and reply in its exact words, "
+        "on lines as wide as the terminal.",
         "0 shown, 4 wrong arguments, no such item or no readable run",
     )
     parser.add_argument(
         "item", metavar="ITEM", help="as in records.jsonl and on the page"
     )
     parser.add_last_run()
+    parser.add_argument(
+        "--unwrapped",
+        action="store_true",
+        help="leave lines as long as they are, to copy them",
+    )
     options = parser.parse_args(argv)
     _, items = load_run(options.run)
     record = _named_record(options.item, items.records)
@@ -284,6 +291,8 @@ def show(argv: Sequence[str]) -> int:
     for heading, text in _texts_of(record):
         lines += _block(heading, text)
     lines += _call_lines(record, options.run)
+    if not options.unwrapped:
+        lines = [part for line in lines for part in _wrapped(line)]
     say(sys.stdout, *lines)
     return 0
 
@@ -350,3 +359,21 @@ def _block(heading: str, text: str) -> list[str]:
     """Return a heading and the lines of a text below it, indented."""
     lines = [f"    {line}" for line in visible(text).split("\n")]
     return [f"  {heading}:", *lines]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Return a line on lines as wide as the terminal, all indented as it is.
+
+    Words stay whole, and so does what is between two words of one line.
+    """
+    indent = line[: len(line) - len(line.lstrip())]
+    lines = textwrap.wrap(
+        line,
+        console.width(),
+        subsequent_indent=indent,
+        expand_tabs=False,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return lines or [line]

@@ -1,9 +1,10 @@
-"""How the judge's grades of labelled answers differ from those in the baseline."""
+"""How the judge reads this run and its baseline differently: by labels, and over time."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.compare.shares import share_difference
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.run.baseline import Baseline
@@ -33,6 +34,19 @@ def drift_notes(
                 f"judge compared with the baseline's, on the labelled items of {name}: "
                 f"{change}"
             )
+
+
+def favour_notes(sides: Mapping[str, PairedSlice]) -> Iterator[str]:
+    """Yield how far the judge may favour a run, beside the margin, by slice."""
+    for name, side in sides.items():
+        if side.favour is None:
+            continue
+        margins = [gate.bar for gate in side.slice_.thresholds if gate.measure == DROP]
+        beside = f"; the margin is {margins[0]}" if margins else ""
+        yield (
+            f"{name}: the judge may favour the new run (above 0) or the old one (below 0) by "
+            f"{side.favour.text}{beside}"
+        )
 
 
 def _among_items(side: PairedSlice) -> str:

@@ -13,6 +13,7 @@ from qagate.cases.dataset import Slice
 from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.kinds import Cluster
 from qagate.reports.compare.states import Pair, Pairing, State
+from qagate.reports.judge.favour import JudgeFavour
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
@@ -38,6 +39,8 @@ class PairedSlice:
     """Whoever graded both runs, and their errors; None where that is not known."""
     judge_then: SliceJudge | None = None
     """The same by the labels of then; None where they are today's."""
+    favour: JudgeFavour | None = None
+    """How far the judge may favour one of the runs; None where no labels are on answers of both."""
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of either run."""
     plan: AuditPlan = field(default_factory=dict)

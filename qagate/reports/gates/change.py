@@ -5,11 +5,11 @@ in each way by all treatments of what is missing (``change_evidence.py``). The w
 stands. A gate that pools languages fails as well if one of them is shown to be beyond its margin.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qagate.cases.dataset import Dataset, Threshold
-from qagate.evaluators.statistics.intervals import UNDEFINED
+from qagate.evaluators.statistics.intervals import UNDEFINED, Interval
 from qagate.evaluators.statistics.paired import holm
 from qagate.reports.compare.differences import scopes
 from qagate.reports.compare.sides import Sides
@@ -48,8 +48,8 @@ class _Ruling:
 
     reading: _Reading
     state: GateState
-    lost: str
-    """The languages of a pool that fail by themselves, in words."""
+    lost: Mapping[str, ChangeEvidence]
+    """The languages of a pool that fail by themselves."""
 
 
 def change_gates(
@@ -103,16 +103,16 @@ def _rule(reading: _Reading, p_value: float | None) -> _Ruling:
     state: GateState = "INCONCLUSIVE"
     if not isinstance(reading.evidence, str) and p_value is not None:
         state = reading.evidence.state(p_value)
-    lost = "; ".join(_lost(reading.rule, reading.way.sides))
+    lost = _lost(reading.rule, reading.way.sides)
     if lost:
         state = "FAIL"
     return _Ruling(reading=reading, state=state, lost=lost)
 
 
-def _lost(rule: Threshold, sides: Sides) -> Iterator[str]:
-    """Yield each language of a pool shown to be beyond the margin, adjusted for their number."""
+def _lost(rule: Threshold, sides: Sides) -> dict[str, ChangeEvidence]:
+    """Return the languages of a pool shown to be beyond the margin, adjusted for their number."""
     if not rule.pool or len(sides) < 2:
-        return
+        return {}
     rule = replace(rule, evidence="confident", fail="margin")
     parts = []
     for side in sides:
@@ -120,11 +120,19 @@ def _lost(rule: Threshold, sides: Sides) -> Iterator[str]:
         if isinstance(evidence, ChangeEvidence):
             parts.append(evidence)
     p_values = holm([evidence.p_value() for evidence in parts])
+    lost = {}
     for evidence, p_value in zip(parts, p_values, strict=True):
         if evidence.state(p_value) == "FAIL":
-            language = evidence.sides[0].slice_.language
-            text = evidence.change.seen.text("{value}, 95 % interval {low} to {high}")
-            yield f"{language} is shown to be beyond the margin: {text}"
+            lost[evidence.sides[0].slice_.language] = evidence
+    return lost
+
+
+def _lost_text(lost: Mapping[str, ChangeEvidence]) -> str:
+    texts = []
+    for language, evidence in lost.items():
+        change = evidence.change.seen.text("{value}, 95 % interval {low} to {high}")
+        texts.append(f"{language} is shown to be beyond the margin: {change}")
+    return "; ".join(texts)
 
 
 def _result(dataset: Dataset, ruling: _Ruling, *, states_only: bool) -> GateResult:
@@ -149,8 +157,18 @@ def _result(dataset: Dataset, ruling: _Ruling, *, states_only: bool) -> GateResu
         result,
         reason=_reason(ruling),
         needs=change_text.needs(evidence) if evidence else "",
+        band=evidence.band if evidence else None,
+        bands=_bands_of(ruling.lost),
         remedy=_remedy(ruling),
     )
+
+
+def _bands_of(lost: Mapping[str, ChangeEvidence]) -> dict[str, Interval]:
+    bands = {}
+    for language, evidence in lost.items():
+        if evidence.band is not None:
+            bands[language] = evidence.band
+    return bands
 
 
 def _reason(ruling: _Ruling) -> str:
@@ -159,7 +177,7 @@ def _reason(ruling: _Ruling) -> str:
     if isinstance(text, ChangeEvidence):
         text = change_text.reason(text, ruling.state)
     if ruling.lost:
-        text = f"{ruling.lost}; all languages: {text}"
+        text = f"{_lost_text(ruling.lost)}; all languages: {text}"
     if reading.way.name:
         text = f"by the earlier {reading.way.name}: {text}"
     return text

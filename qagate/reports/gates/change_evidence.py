@@ -6,11 +6,11 @@ missing has three treatments (``compare/shares.py``), and each has to show it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qagate.cases.dataset import Threshold
-from qagate.evaluators.statistics.intervals import TAIL, Estimate
+from qagate.evaluators.statistics.intervals import TAIL, Estimate, Interval
 from qagate.evaluators.statistics.paired import p_value_beyond
 from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.differences import change_for, harm_sign
@@ -20,6 +20,9 @@ from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.judge.errors import JudgeErrors
 from qagate.reports.metrics.gate import ROUNDING
 from qagate.reports.run.report import GateState
+
+FINEST_BAND = 0.0005
+"""How exactly the end of a band is searched for: a tenth of what a table shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,39 @@ class ChangeEvidence:
         if self.is_confident:
             return self._keeps_to_margin(harm_of(case.strict, self.sign))
         return self._keeps_to_margin(harm_of(case.change, self.sign))
+
+    @property
+    def band(self) -> Interval | None:
+        """The changes that are not ruled out, by the errors of pairs and labels together.
+
+        New - old, in the metric's unit; None where nothing bounds them.
+        """
+        least = [self._least_harm(harm) for harm in self.harms]
+        most = [self._most_harm(case) for case in self.cases]
+        if any(end is None for end in (*least, *most)):
+            return None
+        low = min(end for end in least if end is not None)
+        high = max(end for end in most if end is not None)
+        first, last = sorted((self.sign * low, self.sign * max(low, high)))
+        return first, last
+
+    def _least_harm(self, harm: Estimate) -> float | None:
+        return harm.low if self.is_confident else harm.value
+
+    def _most_harm(self, case: ChangeCase) -> float | None:
+        """Return the smallest margin that a case would allow, by halving; 1 where none does."""
+        if self.errors is None or self.errors.unknown or case.share is None:
+            harm = harm_of(case.strict, self.sign)
+            return harm.high if self.is_confident else harm.value
+        refused, allowed = -1.0, 1.0
+        while allowed - refused > FINEST_BAND:
+            margin = (refused + allowed) / 2
+            threshold = replace(self.threshold, max=margin)
+            if replace(self, threshold=threshold).allows(case):
+                allowed = margin
+            else:
+                refused = margin
+        return allowed
 
     def _keeps_to_margin(self, harm: Estimate) -> bool:
         if self.is_confident:

@@ -7,14 +7,14 @@ count as a slice's own: it may pass while one language fails. ERROR and MISSING 
 exit 0: a gate that passes has already counted them as failures.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qagate.cases.dataset import Shards
 from qagate.evaluators.output import plural
 from qagate.evaluators.text import first_of
 from qagate.reports.metrics.gate import GRADE
-from qagate.reports.run.report import Decision, GateResult, SessionStatus
+from qagate.reports.run.report import Cause, Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
@@ -109,39 +109,73 @@ Rule = Callable[[Sequence[GateResult], SessionFacts], CodeAndLine | None]
 
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     """Return the exit code of a session and its line; with ``--gates off`` gates decide nothing."""
+    ruling = _first(OUTSIDE_THE_GATES, gates, facts)
+    is_by_gates = ruling is None
+    if ruling is None:
+        ruling = _first(BY_GATES, gates, facts) or (
+            Cause.PASSED,
+            _passed(gates, facts),
+        )
+    cause, (code, line) = ruling
     remarks: list[str] = []
-    for rule in OUTSIDE_THE_GATES:
-        code_and_line = rule(gates, facts)
-        if code_and_line is not None:
-            break
-    else:
-        code_and_line = _by_gates(gates, facts)
-        remarks = _remarks(code_and_line[0], gates, facts)
-    code, line = code_and_line
-    clauses = [line, *remarks, facts.left]
+    cautions: tuple[str, ...] = ()
+    if is_by_gates and _is_whole(code, facts):
+        remarks = _remarks(code, gates, facts)
+        cautions = facts.cautions
+    clauses = [line, *remarks, *cautions, facts.left]
     whole_line = "; ".join(clause for clause in clauses if clause)
-    return Decision(gates=tuple(gates), code=code, line=whole_line)
+    return Decision(
+        gates=tuple(gates),
+        code=code,
+        cause=cause,
+        line=whole_line,
+        about=_about(cause, facts),
+        cautions=cautions,
+    )
 
 
-def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
-    for rule in BY_GATES:
+def _first(
+    rules: Mapping[Cause, Rule], gates: Sequence[GateResult], facts: SessionFacts
+) -> tuple[Cause, CodeAndLine] | None:
+    """Return what the first rule says that has an answer, and its cause."""
+    for cause, rule in rules.items():
         code_and_line = rule(gates, facts)
         if code_and_line is not None:
-            return code_and_line
-    return _passed(gates, facts)
+            return cause, code_and_line
+    return None
+
+
+def _about(cause: Cause, facts: SessionFacts) -> tuple[str, ...]:
+    """Return the slices, or the reasons, that a cause names; most causes name none."""
+    named: Mapping[Cause, tuple[str, ...]] = {
+        Cause.BROKEN_OFF: (facts.crash,) if facts.crash else (),
+        Cause.NOTHING_SELECTED: facts.expected,
+        Cause.NOTHING_GRADED: (facts.cause,) if facts.cause else (),
+        Cause.DOUBT: facts.doubts,
+        Cause.SLICE_WITHOUT_GATE: facts.undecided,
+        Cause.NO_BASELINE: (facts.unmet,),
+        Cause.NO_CHANGE_GATE: facts.unpaired,
+        Cause.BLIND: facts.blind,
+        Cause.OUTVOTED: facts.outvoted,
+        Cause.UNHEALTHY: facts.unhealthy,
+    }
+    return named.get(cause, ())
+
+
+def _is_whole(code: int, facts: SessionFacts) -> bool:
+    """Whether the run is no part of one: of a part, nothing is said but what the gates say."""
+    return not facts.shards and code != USAGE
 
 
 def _remarks(code: int, gates: Sequence[GateResult], facts: SessionFacts) -> list[str]:
-    """Return what a reader must know beside what the gates say; nothing of a part of a run."""
-    if facts.shards or code == USAGE:
-        return []
+    """Return what is ill or lacks grades, and what was lost, beside what the gates say."""
     remarks = list(facts.unhealthy[:MOST_SYMPTOMS])
     if facts.graded and any(_lacks_grades(gate) for gate in gates):
         remarks += facts.causes[:1]
     if facts.lost:
         losses = first_of(facts.lost)
         remarks.append(f"but {losses}" if code == OK else losses)
-    return [*remarks, *facts.cautions]
+    return remarks
 
 
 def _lacks_grades(gate: GateResult) -> bool:
@@ -211,13 +245,13 @@ def _plugins_code(
 
 
 LEFT_OUT = "-k, -m, --lf, --deselect, a conftest or a plugin left it out"
-OUTSIDE_THE_GATES: Sequence[Rule] = (
-    _broken_off,
-    _interrupted,
-    _gates_off,
-    _nothing_selected,
-    _plugins_code,
-)
+OUTSIDE_THE_GATES: Mapping[Cause, Rule] = {
+    Cause.BROKEN_OFF: _broken_off,
+    Cause.INTERRUPTED: _interrupted,
+    Cause.GATES_OFF: _gates_off,
+    Cause.NOTHING_SELECTED: _nothing_selected,
+    Cause.PLUGIN: _plugins_code,
+}
 """What decides without the gates, in this order."""
 
 
@@ -389,21 +423,21 @@ def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> CodeAndLine:
     return OK, line
 
 
-BY_GATES: Sequence[Rule] = (
-    _failed,
-    _other_failures,
-    _nothing_graded,
-    _of_shards,
-    _doubts,
-    _unclear,
-    _no_gates,
-    _undecided,
-    _baseline_lacks,
-    _unpaired,
-    _blind,
-    _outvoted,
-    _unhealthy,
-)
+BY_GATES: Mapping[Cause, Rule] = {
+    Cause.GATE_FAILED: _failed,
+    Cause.OWN_TESTS: _other_failures,
+    Cause.NOTHING_GRADED: _nothing_graded,
+    Cause.SHARD: _of_shards,
+    Cause.DOUBT: _doubts,
+    Cause.GATE_OPEN: _unclear,
+    Cause.NO_GATES: _no_gates,
+    Cause.SLICE_WITHOUT_GATE: _undecided,
+    Cause.NO_BASELINE: _baseline_lacks,
+    Cause.NO_CHANGE_GATE: _unpaired,
+    Cause.BLIND: _blind,
+    Cause.OUTVOTED: _outvoted,
+    Cause.UNHEALTHY: _unhealthy,
+}
 """What decides by the gates, in this order; where none of them does, the run passed."""
 
 

@@ -36,7 +36,8 @@ class JudgeScale:
         if self.errors.obstacle:
             return -math.inf
         gain = self.errors.youden(tail).low
-        return margin * gain if gain > 0 else -math.inf
+        hidden = self.errors.misread.high or 0.0
+        return (margin - hidden) * gain if gain > 0 else -math.inf
 
     def text(self, difference: Estimate) -> str:
         """Return in words what the judge's errors mean for a difference."""

@@ -20,19 +20,13 @@ from dataclasses import replace
 
 from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import Verdict
-from qagate.evaluators.statistics.metrics import (
-    ANSWER_STATES,
-    DROP,
-    is_repeated,
-    metrics_of,
-)
+from qagate.evaluators.statistics.metrics import ANSWER_STATES, DROP
 from qagate.reports.compare.differences import harm_sign
 from qagate.reports.compare.sides import PairedSlice, Sides
 from qagate.reports.compare.states import Pair, Pairing
-from qagate.reports.compare.tables import count_pairs
+from qagate.reports.compare.values import before_and_now, value_of
 from qagate.reports.compare.ways import read_by
 from qagate.reports.metrics.gate import ROUNDING, side_of
-from qagate.reports.metrics.summary import repeat_estimate, tabulate
 from qagate.reports.run.record import Record
 
 LOWEST_RATING = 1
@@ -87,7 +81,7 @@ def _is_on_what_passes(bars: Iterable[Threshold], changes: Changes) -> bool:
             return True
     for threshold, sides in changes:
         if threshold.measure == DROP and not threshold.of:
-            right, _ = _before_and_now("", sides)
+            right, _ = before_and_now("", sides)
             if right is not None and right > (threshold.max or 0.0) + ROUNDING:
                 return True
     return False
@@ -188,47 +182,13 @@ def _with_losses(side: PairedSlice, place: int, one_in: int) -> PairedSlice:
 
 def _notices(bar: Threshold, slice_: Slice, records: Sequence[Record]) -> bool:
     """Return whether a bar is missed over these records, or its metric is undefined."""
-    value = _value(bar.measure, slice_, records)
+    value = value_of(bar.measure, slice_, records)
     return value is None or side_of(bar, (value, value)) != "PASS"
-
-
-def _value(name: str, slice_: Slice, records: Sequence[Record]) -> float | None:
-    if is_repeated(name):
-        return repeat_estimate(records, slice_, name).value
-    sample = tabulate(records, slice_)
-    if name in metrics_of(sample.kind, sample.whole):
-        return sample.value(name)
-    return _mean(name, records)
-
-
-def _mean(name: str, records: Iterable[Record]) -> float | None:
-    """Return the mean of an extra metric; None where no record has it."""
-    values = []
-    for record in records:
-        value = record.measures.get(name)
-        if value is not None:
-            values.append(value)
-    return sum(values) / len(values) if values else None
 
 
 def _harm(threshold: Threshold, sides: Sides) -> float | None:
     """Return how far the metric of a margin fell, or rose; None where it is undefined."""
-    before, now = _before_and_now(threshold.of, sides)
+    before, now = before_and_now(threshold.of, sides)
     if before is None or now is None:
         return None
     return harm_sign(threshold) * (now - before)
-
-
-def _before_and_now(name: str, sides: Sides) -> tuple[float | None, float | None]:
-    """Return a metric in both runs; no name is the share that passes."""
-    pairs = [pair for side in sides for pair in side.graded]
-    if not name:
-        before = sum(pair.old.outcome == "passed" for pair in pairs)
-        now = sum(pair.new.outcome == "passed" for pair in pairs)
-        count = len(pairs) or 1
-        return before / count, now / count
-    counted = count_pairs(sides)
-    if name in metrics_of(counted.kind, counted.patterns):
-        return counted.run(0).value(name), counted.run(1).value(name)
-    before_mean = _mean(name, [pair.old for pair in pairs])
-    return before_mean, _mean(name, [pair.new for pair in pairs])

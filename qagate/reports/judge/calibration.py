@@ -102,6 +102,7 @@ def calibration_of(
             CONSTRUCTED in str(record.metadata.get("label_source", ""))
             for record in records
         ),
+        bundled=slice_.bundled,
         pass_bar=slice_.pass_bar if slice_.rates else None,
         kept=_kept_shares(labels),
         confusion=summary.confusion,

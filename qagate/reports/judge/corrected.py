@@ -116,15 +116,22 @@ def doubt_of(judge: SliceJudge, records: Sequence[Record], gate: Threshold) -> s
         if corrected is None or corrected.estimate.value is None:
             return ERRS_TOO_OFTEN
         value = corrected.estimate.value
-        bounds = (value, value)
+        hidden = judge.misread.value or 0.0
+        bounds = _widened((value, value), hidden)
         if is_poor:
-            bounds = corrected.estimate.interval or (0.0, 1.0)
+            hidden = judge.misread.high or 0.0
+            bounds = _widened(corrected.estimate.interval or (0.0, 1.0), hidden)
         if side_of(gate, bounds) != "PASS":
             what = f"{gate.measure} is {figure(value, gate.min, gate.max)}"
             if is_poor:
                 what += f", 95 % interval {span_of(bounds)}"
             return f"corrected for the judge's errors, {what}, and does not clear {gate.bar}"
     return ""
+
+
+def _widened(bounds: Interval, hidden: float) -> Interval:
+    """Return bounds with a share of answers, which rules may have misread, at either extreme."""
+    return max(0.0, bounds[0] - hidden), min(1.0, bounds[1] + hidden)
 
 
 def _worst(gate: Threshold) -> list[str]:
@@ -241,7 +248,8 @@ def _corrected_gate(
     if obstacle:
         return _result(slice_, gate, "INCONCLUSIVE", UNDEFINED, obstacle)
     rate, lowest, highest = (corrected.estimate for corrected in shares)
-    ends = lowest.low or 0.0, highest.high or 1.0
+    hidden = 0.0 if judge is None else judge.misread.high or 0.0
+    ends = _widened((lowest.low or 0.0, highest.high or 1.0), hidden)
     state = side_of(gate, ends)
     reason = _sentence(gate, state, rate, ends)
     if state == "PASS" and judge is not None:

@@ -6,6 +6,9 @@ judge keeps least, one on each side of the share's border. And the change that i
 by class is within the margin too: a refusal that turns into a wrong answer is no change as long
 as the judge refuses both, and a gain that does not exist where it lets the wrong one pass.
 
+Rules before a model are measured by that model alone (``rule_errors.py``). What they may have
+misread may all be a loss that nobody sees, so the margin is smaller by that.
+
 That a judge errs alike on the answers of both runs is assumed. A judge whose errors are waived,
 and code, count as read: J is 1, and there is nothing to correct.
 """
@@ -34,6 +37,9 @@ from qagate.evaluators.statistics.misclassification import (
     pooled,
 )
 from qagate.reports.metrics.gate import ROUNDING
+
+NOTHING_MISREAD = Estimate.of(0.0, (0.0, 0.0), 0)
+"""The share of answers that rules may have misread where none stand before a model."""
 
 
 class JudgedPairs(Protocol):
@@ -67,6 +73,8 @@ class JudgeErrors:
     """Why no gate on this share can be decided, with what would help; empty where one can."""
     basis: str = ""
     """Which labels show the errors, or why nothing does."""
+    misread: Estimate = NOTHING_MISREAD
+    """The share of all answers that rules before a model may have misread."""
     unknown: bool = False
     """Whether nothing is known of the errors, so that a gate is about the judge's opinion."""
 
@@ -101,6 +109,7 @@ class JudgeErrors:
         """
         if self.obstacle:
             return False
+        margin -= self.misread.high or 0.0
         value = pairs.value
         low, high = pairs.interval_at(tail)
         youden = self.youden(tail)
@@ -123,6 +132,7 @@ class JudgeErrors:
         """Return whether the change itself, not its whole interval, keeps to a margin."""
         if self.obstacle:
             return False
+        margin -= self.misread.value or 0.0
         harm = pairs.value if rises else -pairs.value
         if harm > margin * self.youden().value + ROUNDING:
             return False
@@ -150,7 +160,8 @@ class JudgeErrors:
         For gates that are decided pair by pair: the two errors are added, not combined.
         """
         low = self.youden(tail).low
-        return margin * low if low > 0 else -1.0
+        hidden = self.misread.high or 0.0
+        return (margin - hidden) * low if low > 0 else -1.0
 
     def sentence(self, pairs: JudgedPairs) -> str:
         """Return in words what the judge's errors mean for a change."""
@@ -161,6 +172,12 @@ class JudgeErrors:
         if self.is_read:
             return self.basis
         gain = f"Youden's J {_span(self.youden().estimate)} {self.basis}"
+        hidden = self.misread.high or 0.0
+        if hidden:
+            gain += (
+                f"; rules before the model may have misread {figure(hidden)} of all answers, "
+                "which is taken from the margin"
+            )
         corrected = self.corrected(pairs)
         if corrected is None:
             return f"its grades cannot be traced back to classes ({gain})"

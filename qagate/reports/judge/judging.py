@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qagate.cases.dataset import Dataset, Slice
 from qagate.evaluators.core import LEXICAL, JudgeSpec, PanelSpec, parse_judges
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.languages.word_lists import has_tables
 from qagate.reports.judge.calibration import calibration_notes
 from qagate.reports.judge.corrected import correct_rates, corrected_notes
+from qagate.reports.judge.rule_errors import rules_check
 from qagate.reports.judge.slice_judge import SliceJudge
-from qagate.reports.judge.votes import audit, panels, vote_notes
+from qagate.reports.judge.votes import panels, vote_notes
 from qagate.reports.run.evidence import Calibration, Judging
 from qagate.reports.run.record import Record
 
@@ -20,6 +22,8 @@ def judging(
     judge: str,
     judges: Mapping[str, SliceJudge],
     calibrations: Sequence[Calibration] = (),
+    *,
+    rule_checks: RuleChecks = NO_CHECKS,
 ) -> Judging:
     """Return the judge's part of a report over ``records`` by slice; ``judge`` is the SPEC."""
     slices = [
@@ -40,9 +44,7 @@ def judging(
         "people" if record.adjudicated_by else record.judge for record in graded
     )
     is_cascade = parse_judges(judge.split(" ")).is_cascade
-    audited = [
-        (slice_, record) for slice_ in graded_slices for record in records[slice_.name]
-    ]
+    by_rules = [(slice_, records[slice_.name]) for slice_ in graded_slices]
     return Judging(
         graded=len(graded),
         settled=sum(
@@ -54,10 +56,8 @@ def judging(
             slice_.name for slice_ in graded_slices if not judges[slice_.name].labels
         ),
         waived=waived_lines(judges),
-        disagreements=() if is_cascade else split,
-        audited=sum(len(record.votes) > 1 for record in graded) if is_cascade else 0,
-        audit_disagreements=split if is_cascade else (),
-        audit=audit(audited, judge),
+        disagreements=split,
+        rules=rules_check(by_rules, judge, rule_checks),
         panels=panels(by_slice, judge),
         corrected=correct_rates(judges, records),
     )
@@ -110,7 +110,7 @@ def judging_notes(
     return [
         *notes,
         *calibration_notes(found.calibrations),
-        *vote_notes(judge, found.audit, found.panels),
+        *vote_notes(judge, found.rules, found.panels),
         *corrected_notes(found.corrected),
     ]
 

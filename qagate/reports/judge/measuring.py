@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from qagate.cases.dataset import Dataset, Slice
 from qagate.evaluators.core import parse_judges
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.statistics.misclassification import Confusion
 from qagate.reports.judge.labels import Labels, LabelSet
+from qagate.reports.judge.rule_errors import rule_errors
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.trust import trust_of
-from qagate.reports.judge.votes import rules_obstacle
 from qagate.reports.judge.waivers import waiver_of
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Obstacle
@@ -23,6 +24,7 @@ def slice_judges(
     records: Mapping[str, Sequence[Record]],
     sets: Sequence[LabelSet],
     judge: str,
+    checks: RuleChecks = NO_CHECKS,
 ) -> dict[str, SliceJudge]:
     """Return who reads each answered slice that has ``records``, by its name."""
     judges = {}
@@ -32,7 +34,12 @@ def slice_judges(
                 continue
             labels = Labels.of(slice_, sets)
             judges[slice_.name] = slice_judge(
-                dataset, slice_, records[slice_.name], labels, judge
+                dataset,
+                slice_,
+                records[slice_.name],
+                labels,
+                judge,
+                checks=checks,
             )
     return judges
 
@@ -43,6 +50,8 @@ def slice_judge(
     records: Sequence[Record],
     labels: Labels,
     judge: str,
+    *,
+    checks: RuleChecks = NO_CHECKS,
 ) -> SliceJudge:
     """Return who reads the answers of a slice, and whether what they say is believed."""
     if not slice_.kind.by_rubric:
@@ -53,8 +62,9 @@ def slice_judge(
     )
     if waiver:
         return made
-    obstacle = _obstacle(made, judge) or rules_obstacle(slice_, records, judge)
-    return replace(made, obstacle=obstacle)
+    rules = rule_errors(slice_, records, judge, checks)
+    obstacle = _obstacle(made, judge) or rules.obstacle(slice_.language)
+    return replace(made, obstacle=obstacle, misread=rules.misread)
 
 
 def grades_of(records: Iterable[Record]) -> Counter[str]:

@@ -14,9 +14,10 @@ from qagate.cases.dataset import Slice
 from qagate.cases.plan import ENOUGH_OF_A_CLASS
 from qagate.evaluators.core import INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.intervals import Estimate
 from qagate.evaluators.statistics.misclassification import Confusion, Reader
 from qagate.reports.judge.classes import border_of
-from qagate.reports.judge.errors import JudgeErrors
+from qagate.reports.judge.errors import NOTHING_MISREAD, JudgeErrors
 from qagate.reports.judge.labels import Labels
 from qagate.reports.run.report import LABEL, Obstacle
 
@@ -40,6 +41,8 @@ class SliceJudge:
     """Why the grades count as read although nothing measures them; empty where labels decide."""
     obstacle: str = ""
     """Why nothing that this judge says is believed; empty where it is."""
+    misread: Estimate = NOTHING_MISREAD
+    """The share of its answers that rules before a model may have misread."""
     grades: Mapping[str, int] = field(default_factory=dict)
     """How often each grade was given, in both runs where two are compared."""
 
@@ -159,6 +162,7 @@ def errors_of(
     """
     readers: dict[str, Reader] = {}
     weights: dict[str, float] = {}
+    misread: list[tuple[Estimate, float]] = []
     obstacles: list[str] = []
     for judge, weight in judges:
         reader = judge.reader(measure)
@@ -176,10 +180,23 @@ def errors_of(
         else:
             readers[judge.name] = reader
             weights[judge.name] = weight
+            misread.append((judge.misread, weight))
     bases = dict.fromkeys(judge.basis for judge, _ in judges)
     return JudgeErrors(
         readers=readers,
         weights=weights,
         obstacle="; ".join(dict.fromkeys(obstacles)),
         basis="; ".join(basis for basis in bases if basis),
+        misread=_weighted(misread),
     )
+
+
+def _weighted(parts: Sequence[tuple[Estimate, float]]) -> Estimate:
+    """Return the mean of shares by their weights, and that of their ends: all at their worst."""
+    total = sum(weight for _, weight in parts)
+    if not total:
+        return NOTHING_MISREAD
+    value = sum(weight * (share.value or 0.0) for share, weight in parts) / total
+    low = sum(weight * (share.low or 0.0) for share, weight in parts) / total
+    high = sum(weight * (share.high or 0.0) for share, weight in parts) / total
+    return Estimate.of(value, (low, high), 0)

@@ -383,6 +383,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
         worst=high if threshold.min is None else low,
         best=low if threshold.min is None else high,
         reason=sentence,
+        band=bounds,
         remedy=_remedy(threshold, inputs) if state == "INCONCLUSIVE" else "",
     )
 

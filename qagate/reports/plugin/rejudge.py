@@ -19,7 +19,7 @@ from qagate.reports.plugin.options import RunOptions
 from qagate.reports.run.baseline import Baseline, load_baseline
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.partners import EarlierRecords, is_edited
-from qagate.reports.run.report import Decision, Report
+from qagate.reports.run.report import Cause, Decision, Report
 
 T = TypeVar("T")
 
@@ -132,5 +132,6 @@ def decision_of(report: Report, earlier: Baseline) -> Decision:
     )
     if lacking:
         line = f"READ IN PART: exit {INCONCLUSIVE}; {line}; {plural(lacking, 'grade')} lacking"
-        return Decision(gates=(), code=INCONCLUSIVE, line=line)
-    return Decision(gates=(), code=OK, line=f"READ ANEW: exit {OK}; {line}")
+        return Decision(gates=(), code=INCONCLUSIVE, cause=Cause.READ_ANEW, line=line)
+    line = f"READ ANEW: exit {OK}; {line}"
+    return Decision(gates=(), code=OK, cause=Cause.READ_ANEW, line=line)

@@ -20,6 +20,7 @@ from qagate.cases.tasks import make_tasks
 from qagate.evaluators import doors
 from qagate.evaluators.adjudications import ADJUDICATIONS_FILE, Adjudications
 from qagate.evaluators.core import LEXICAL, QAError, UsageError, parse_judges
+from qagate.evaluators.judges.rule_checks import checks_in_part, rules_of
 from qagate.evaluators.languages.word_lists import own_files
 from qagate.evaluators.ledger import Ledger, LedgerError
 from qagate.evaluators.ledger.rows import VARIABLE
@@ -158,7 +159,7 @@ class EngineRun:
             return self.host.status.spent
         outcomes = self.host.arrivals.outcomes.values()
         spent_on_items = sum(outcome.usage.spent for outcome in outcomes)
-        return spent_on_items + self.host.status.canary_usage.spent
+        return spent_on_items + self.host.status.judges_usage.spent
 
     @property
     def sent(self) -> dict[str, object]:
@@ -193,7 +194,13 @@ class EngineRun:
         specs = [] if self.options.replay else list(self.connected.specs.values())
         tasks = {**self.tasks, **self.calibrator.tasks}
         job = Job(
-            make=partial(_make_engine, tasks, self._session, self.stopping),
+            make=partial(
+                _make_engine,
+                tasks,
+                self._session,
+                self.stopping,
+                _parts_of(self.plan),
+            ),
             schedule=schedule,
             models=tuple(self.connected.models.values()),
             prepare=partial(load, specs),
@@ -242,6 +249,8 @@ class EngineRun:
         """Whether the judge is measured, or will not be."""
         if not self._is_started or not self.host.is_alive:
             return True
+        if rules_of(" ".join(self.options.judges)):
+            return False  # the engine ends by itself, once it has checked the rules
         return self.calibrator.is_complete(self.host.arrivals.outcomes)
 
 
@@ -395,13 +404,29 @@ def _make_engine(
     tasks: dict[str, Task],
     session: CallSession,
     stopping: Stopping | None,
+    parts: int,
     writer: OutcomeWriter,
 ) -> Engine:
-    """Build the engine in its own process; an open ledger cannot be pickled."""
+    """Build the engine in its own process; an open ledger cannot be pickled.
+
+    The run is one of so many ``parts``, which share the checks of rules before a model.
+    """
     settings = session.settings
     ledger = session.open_ledger()
     caller = session.caller(ledger, run=_begin_run(session, ledger))
-    return Engine(tasks, caller, writer, settings.concurrency, stopping)
+    return Engine(
+        tasks,
+        caller,
+        writer,
+        settings.concurrency,
+        stopping,
+        checked_answers=checks_in_part(parts),
+    )
+
+
+def _parts_of(plan: Plan) -> int:
+    """Return into how many shards a plan is parted."""
+    return plan.shard.of if plan.shard is not None else 1
 
 
 def _begin_run(session: CallSession, ledger: Ledger) -> RunIdentity:

@@ -62,7 +62,6 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
         spec=judges,
         models={text: models[text] for text in judging},
         specs=judging,
-        seed=options.choice.seed,
     )
     return RunModels(
         model=models[answering.text] if answering else None,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qagate.reports.render import console, words
+from qagate.reports.render import console, words, worst_first
 from qagate.reports.render.missed_items import missed_items
 from qagate.reports.run import clean
 from qagate.reports.run.report import Report, SliceSummary
@@ -29,7 +29,7 @@ def show_report(
             reporter.write_line(line)
     if report.decision.gates:
         reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
-    for gate in words.by_urgency(report.decision.gates):
+    for gate in worst_first.gates(report):
         colour = {COLOURS[gate.state]: True}
         reporter.write(f"{gate.state:<{console.STATE}}", **colour)
         for line in console.gate_lines(gate, folder):
@@ -53,6 +53,7 @@ def show_report(
 def _last_lines(report: Report, folder: Path) -> list[str]:
     """Return where the replies come from, the totals, where the report is, and what to do."""
     lines = [*console.wrapped(words.origin(report.run)), *console.totals(report)]
+    lines += console.verdict_lines(report)
     lines.append(f"report: {folder / 'report.html'}")
     page_before = previous(folder) / "report.html"
     if report.verdict not in ("PASS", "FAIL") and page_before.is_file():

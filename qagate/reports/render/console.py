@@ -6,7 +6,6 @@ import shlex
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from qagate.evaluators.output import plural
@@ -22,7 +21,12 @@ from qagate.reports.gates.decide import (
 )
 from qagate.reports.judge.measuring import NAME_A_MODEL
 from qagate.reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
-from qagate.reports.render import health, words
+from qagate.reports.render import health, words, worst_first
+from qagate.reports.render.first_screen import lost_difference
+from qagate.reports.render.judge_words import judge_sentence
+from qagate.reports.render.language_rows import LanguageRow, language_rows
+from qagate.reports.render.measure_words import percent, points
+from qagate.reports.render.sentence import sentence_of
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Comparison
 from qagate.reports.run.report import (
@@ -44,7 +48,7 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
     """Yield the gates, FAIL first, with why, and notes; commands name the report's ``folder``."""
-    for gate in words.by_urgency(report.decision.gates):
+    for gate in worst_first.gates(report):
         title, *why = gate_lines(gate, folder)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
@@ -85,39 +89,107 @@ def warnings(compared: Comparison | None) -> Iterator[str]:
 def notes(report: Report) -> Iterator[str]:
     """Yield the notes on a run, those that touch the verdict first; a note's lines are indented."""
     for note in sorted(report.notes, key=_urgency):
-        text = clean.line(note)
-        yield from wrapped(text if text.startswith(WARNING) else f"note: {text}")
+        yield from _note_lines(note)
 
 
-NOTED = 3  # notes that a terminal shows in addition to those that touch the verdict
-FLIPS = 5  # items that broke
+def _note_lines(note: str) -> list[str]:
+    text = clean.line(note)
+    return wrapped(text if text.startswith(WARNING) else f"note: {text}")
+
+
+NOTED = 3
+"""Notes that a terminal shows: those that touch the verdict first."""
 _ADVICE = re.compile(
     r"[;:,] (or )?(add|ask|give|install|keep|label|make|name|run|say|see|set|use|write|qagate|--)"
 )
+_OF_ONE_SLICE = re.compile(r"\S+:\S+|\b(?:in|for) [a-z]{2,3}\b|\d[\d.,]*")
+"""What differs between notes that say the same of several languages."""
 
 
 def _urgency(note: str) -> int:
     """Return 0 for a note that touches the verdict, 1 where there is something to do, else 2."""
-    return 0 if note.startswith(WARNING) else 2 - bool(_ADVICE.search(note))
+    if note.startswith(WARNING):
+        return 0
+    return 1 if _ADVICE.search(note) else 2
 
 
 def brief(report: Report) -> Iterator[str]:
-    """Yield ungraded items, what broke, all notes that touch the verdict, and three others."""
+    """Yield ungraded items, the worst lost answers, and a few notes, none of them twice."""
     for name, counts in ((one.name, one.counts) for one in report.slices):
         lacking = ("ERROR", counts.error), ("MISSING", counts.missing)
         if texts := ", ".join(
             f"{count:,} {state}" for state, count in lacking if count
         ):
             yield f"not graded   {name}: {texts} of {counts.planned:,}"
-    for record, _ in words.broke(report)[:FLIPS]:
+    yield from lost_lines(report)
+    yield from _few_notes(report)
+
+
+def lost_lines(report: Report) -> Iterator[str]:
+    """Yield the worst lost answers: the item, its question, and what became of the answer."""
+    for lost in worst_first.five_lost(report):
+        record = lost.record
+        marked = lost_difference(lost)
+        answers = f"{clean.line(marked.old_words)} → {clean.line(marked.new_words)}"
         yield clean.cut(
-            f"broke        {record.key}: {clean.line(record.question)}", width()
+            f"lost         {record.key}: {clean.line(record.question)}", width()
         )
-    shown = sorted(report.notes, key=_urgency)
-    urgent = [note for note in shown if note.startswith(WARNING)]
-    yield from notes(replace(report, notes=tuple(shown[: len(urgent) + NOTED])))
-    if (more := len(shown) - len(urgent) - NOTED) > 0:
+        yield clean.cut(f"{'':<{STATE}}{answers}", width())
+
+
+def _few_notes(report: Report) -> Iterator[str]:
+    """Yield the most urgent notes; what is said of several languages is said of the first."""
+    alike: dict[str, list[str]] = {}
+    for note in sorted(report.notes, key=_urgency):
+        alike.setdefault(_OF_ONE_SLICE.sub("", note), []).append(note)
+    for same in list(alike.values())[:NOTED]:
+        first, *others = same
+        if others:
+            first = f"{first} (and {len(others):,} like it)"
+        yield from _note_lines(first)
+    more = sum(len(same) for same in list(alike.values())[NOTED:])
+    if more:
         yield f"and {plural(more, 'more note')}: in summary.md, on the page, or with -v"
+
+
+def verdict_lines(report: Report) -> Iterator[str]:
+    """Yield what to do in a sentence, its figures, old and new by language, and the judge."""
+    sentence = sentence_of(report)
+    yield from wrapped(f"{report.verdict}  {clean.line(sentence.text)}")
+    if sentence.numbers:
+        yield from textwrap.wrap(_plain(sentence.numbers), width())
+    yield from _language_lines(report)
+    if sentence.advice:
+        yield from wrapped(f"{sentence.advice_title}: {_plain(sentence.advice)}")
+    if any(part.kind.answered for part in report.slices):
+        telling = worst_first.telling_slices(report)
+        yield from wrapped(f"The judge: {_plain(judge_sentence(report, telling))}")
+
+
+def _plain(text: str) -> str:
+    """Return a sentence of ours without its marks for bold figures."""
+    return clean.line(text.replace("**", ""))
+
+
+def _language_lines(report: Report) -> Iterator[str]:
+    shown = language_rows(report)
+    if shown is None:
+        return
+    heads = ("old", "new", "change") if shown.is_change else ("old", "new", "")
+    yield f"{shown.title:<24}{heads[0]:>8}{heads[1]:>10}{heads[2]:>9}"
+    for row in shown.rows:
+        name = clean.cut(row.name, 23)
+        yield f"{name:<24}{_share(row.old)} → {_share(row.new)}{_change(row)}  {row.verdict}"
+
+
+def _share(value: float | None) -> str:
+    return f"{'–' if value is None else percent(value, 1):>8}"
+
+
+def _change(row: LanguageRow) -> str:
+    if not row.gate.threshold.paired or row.value is None:
+        return " " * 8
+    return f"{points(row.value):>8}"
 
 
 def totals(report: Report) -> Iterator[str]:
@@ -143,18 +215,20 @@ def comparison(report: Report) -> Iterator[str]:
     if compared is None:
         return
     yield from _table(report, compared, "old")
-    if broke := words.broke(report):
-        yield from ("", f"broke ({len(broke):,}):")
-    for record, change in broke[:MAX_NAMED]:
+    lost = worst_first.lost_answers(report)
+    if lost:
+        yield from ("", f"broke ({len(lost):,}):")
+    for answer in lost[:MAX_NAMED]:
+        record = answer.record
         texts = (
             f"  {record.key}: {clean.line(record.question)}",
             f"    expected: {clean.line(record.expected)}",
-            f"    old: {clean.line(change.answer or '')}",
+            f"    old: {clean.line(answer.change.answer or '')}",
             f"    new: {clean.line(record.answer or '')}",
         )
         yield from (clean.cut(text, width()) for text in texts)
-    if len(broke) > MAX_NAMED:
-        yield f"  and {len(broke) - MAX_NAMED:,} more"
+    if len(lost) > MAX_NAMED:
+        yield f"  and {len(lost) - MAX_NAMED:,} more"
     if report.since_anchor is not None:
         yield from ("", *_table(report, report.since_anchor, "anchor"))
 
@@ -167,7 +241,8 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
     )
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
-    for one in compared.slices:
+    order = worst_first.slices(report)
+    for one in sorted(compared.slices, key=lambda part: _place(part.name, order)):
         cells = (
             one.name,
             one.difference.n,
@@ -195,6 +270,10 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
             )
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
+
+
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)
 
 
 def width() -> int:
@@ -343,7 +422,7 @@ def _after_fail(report: Report, home: str) -> str:
             f"qagate compare {shlex.quote(words.run_name(_near(Path(earlier))))} {home}"
         )
     slices = {gate.slice for gate in failed}
-    missed = (one for one in words.urgent(report) if one.outcome == "failed")
+    missed = (one for one in worst_first.items(report) if one.outcome == "failed")
     keys = (one.key for one in missed if f"{one.dataset}:{one.language}" in slices)
     return next((f"qagate show {shlex.quote(key)} {home}" for key in keys), "")
 

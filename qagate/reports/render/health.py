@@ -22,7 +22,7 @@ TITLES: Mapping[Symptom, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class HealthRemark:
     """A symptom of many answers, with its likely cause."""
 
     mark: str
@@ -35,14 +35,18 @@ class Cause:
         return "INCONCLUSIVE" if self.mark == "SEVERE" else "missing"
 
 
-def causes(report: Report) -> list[Cause]:
+def causes(report: Report) -> list[HealthRemark]:
     """Return what is wrong with many answers and why that may be, the severe first."""
     waived = [part for part in report.health if part.is_waived]
     others = [part for part in report.health if not part.is_waived]
-    found = [Cause(mark="SEVERE", text=text) for text in sentences(others, "severe")]
-    found += [Cause(mark="WARNING", text=text) for text in sentences(others, "warning")]
+    found = [
+        HealthRemark(mark="SEVERE", text=text) for text in sentences(others, "severe")
+    ]
+    found += [
+        HealthRemark(mark="WARNING", text=text) for text in sentences(others, "warning")
+    ]
     for text in (*sentences(waived, "severe"), *sentences(waived, "warning")):
-        found.append(Cause(mark="WAIVED", text=f"{text} ({WAIVED})"))
+        found.append(HealthRemark(mark="WAIVED", text=f"{text} ({WAIVED})"))
     return found
 
 

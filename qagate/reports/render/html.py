@@ -17,10 +17,12 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from qagate.evaluators.output import content_policy, plural, visible
-from qagate.reports.render import health, views, words
+from qagate.reports.render import health, measure_words, views, words, worst_first
+from qagate.reports.render.first_screen import first_screen
+from qagate.reports.render.gate_families import gate_families
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
 from qagate.reports.run.json_data import dump, ordered
@@ -48,7 +50,7 @@ def render(report: Report, transcripts: Source | None = None) -> str:
     )
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
-    sent = sent_block(words.urgent(report), transcripts, shower(_PROMPT))
+    sent = sent_block(worst_first.items(report), transcripts, shower(_PROMPT))
     return _environment().get_template("report.html.j2").render(
         report=report,
         words=words,
@@ -62,6 +64,8 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         most=_MOST,
         listed=len(items),
         drawn=DRAWN,
+        screen=first_screen(report),
+        families=gate_families(report),
         **views.sections(report),
     )  # fmt: skip
 
@@ -106,18 +110,36 @@ _SHARED: Filters = {
     "plural": plural,
     "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
 }
+
+
+def _bold(text: str) -> Markup:
+    """Return a sentence of ours with its figures in bold."""
+    parts = [escape(visible(part)) for part in text.split("**")]
+    for place in range(1, len(parts), 2):
+        parts[place] = Markup("<b>{}</b>").format(parts[place])
+    return Markup("").join(parts)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else measure_words.percent(value, 1)
+
+
+def _points(value: float | None) -> str:
+    return "–" if value is None else measure_words.points(value)
+
+
 _FILTERS: Filters = {
+    "bold": _bold,
+    "capital": lambda text: text[:1].upper() + text[1:],
+    "percent": _percent,
+    "points": _points,
     "brief": lambda key: clean.cut(visible(key), _KEY),
-    "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "cut": lambda text: clean.cut(visible(text or ""), _SHOWN),
     "grade": words.mark,
     "interval": partial(words.interval, shown=views.fixed),
-    "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
-    "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
     "json": lambda value: dump(ordered(value), indent=1),
     "link": lambda key: f"#item-{quote(visible(key), safe='')}",
     "number": views.fixed,
-    "outlook": views.outlook,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "symptom": health.TITLES.__getitem__,
     "signed": partial(words.signed, shown=views.fixed),
@@ -159,8 +181,11 @@ def listed(report: Report) -> list[Record]:
     return in_order(one for some in kinds.values() for one in some[:DRAWN])
 
 
-def block(report: Report, records: Iterable[Record], limit: int) -> str:
-    """Return these items as inert JSON, each text at most ``limit`` long; words are indexed."""
+def block(report: Report, records: Sequence[Record], limit: int) -> str:
+    """Return these items as inert JSON, each text at most ``limit`` long; words are indexed.
+
+    ``order`` has the places of the rows, worst first.
+    """
     show, compared = shower(limit), report.comparison
     changes = {one.key: one for one in compared.changes} if compared else {}
     unchanged = "same" if compared else ""
@@ -178,7 +203,12 @@ def block(report: Report, records: Iterable[Record], limit: int) -> str:
         codes = [places.setdefault(value, len(places)) for places, value in pairs]
         rows.append([*codes, *_rest(record, change, show)])
     shown = {name: list(map(show, places)) for name, places in known.items()}
-    return inert({"columns": COLUMNS, "words": shown, "rows": rows})
+    place = {record.key: number for number, record in enumerate(records)}
+    order = [
+        place[record.key] for record in worst_first.items(report) if record.key in place
+    ]
+    data = {"columns": COLUMNS, "words": shown, "rows": rows, "order": order}
+    return inert(data)
 
 
 def inert(data: object) -> str:

@@ -17,7 +17,13 @@ from qagate.evaluators.kinds import NOT_CORRECT
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import number
 from qagate.evaluators.statistics.metrics import YOUDEN
-from qagate.reports.render import health, html, words
+from qagate.reports.render import health, html, words, worst_first
+from qagate.reports.render.difference_marks import Piece
+from qagate.reports.render.first_screen import lost_row, spent_of
+from qagate.reports.render.judge_words import judge_sentence
+from qagate.reports.render.language_rows import language_rows
+from qagate.reports.render.measure_words import percent, points
+from qagate.reports.render.sentence import sentence_of
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Calibration, PanelAgreement
 from qagate.reports.run.record import Record, by_slice, in_order
@@ -25,6 +31,8 @@ from qagate.reports.run.report import Report, SliceSummary
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
 JUDGE_TITLE = "How the judge was measured"
+MAX_ANSWER = 160
+"""Characters of a part of an answer."""
 _MAX_MISSES = 10
 _MISSES_A_SLICE = 3
 _EXAMPLES = 10
@@ -46,10 +54,7 @@ _RATED = {"agreement": "Agreement", "spearman": "Spearman's rho",
 
 def render(report: Report) -> str:
     """Return the summary, with foreign text as prose without markup or in code spans."""
-    changed = report.comparison.slices if report.comparison else ()
-    lost = [
-        one for one in changed if not one.blocked and (one.difference.high or 0) < 0
-    ]
+    telling = worst_first.telling_slices(report)
     calibrations = report.judging.calibrations
     measured = [one for one in calibrations if one.source == "records"]
     page = str(
@@ -61,9 +66,12 @@ def render(report: Report) -> str:
         health=health,
         number=number,
         judge_title=JUDGE_TITLE,
-        gates=words.by_urgency(report.decision.gates),
-        lost=sorted(lost, key=lambda one: one.difference.value or 0),
-        broke=words.broke(report),
+        gates=worst_first.gates(report),
+        sentence=sentence_of(report),
+        languages=language_rows(report),
+        lost=[lost_row(lost) for lost in worst_first.five_lost(report)],
+        judge=judge_sentence(report, telling),
+        spent=spent_of(report),
         cards=list(_cards(calibrations)),
         measured=measured,
         examples=_examples(report, measured),
@@ -121,8 +129,40 @@ def _agreement(people: PanelAgreement) -> str:
     )
 
 
+def _bold(text: str) -> Markup:
+    """Return a sentence of ours with its figures in bold, and all else as prose."""
+    parts = text.split("**")
+    for place in range(len(parts)):
+        parts[place] = clean.prose(parts[place])
+    return Markup("**".join(parts))
+
+
+def _marked(pieces: Sequence[Piece]) -> Markup:
+    """Return an answer as code, with what differs in bold."""
+    shown = []
+    for piece in pieces:
+        text = clean.cut(piece.text, MAX_ANSWER)
+        if piece.is_marked:
+            shown.append(f"**{clean.prose(text.strip())}**")
+        else:
+            shown.append(clean.prose(text))
+    return Markup("".join(shown))
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else percent(value, 1)
+
+
+def _points(value: float | None) -> str:
+    return "–" if value is None else points(value)
+
+
 _FILTERS: html.Filters = {
     "agreement": _agreement,
+    "bold": _bold,
+    "marked": _marked,
+    "percent": _percent,
+    "points": _points,
     "code": lambda text, limit=clean.SPAN_LIMIT: Markup(clean.span(text or "", limit)),
     "confusion": _confusion,
     "fitting": _fitting,

@@ -1,33 +1,19 @@
 """What the sections of ``report.html`` show, without markup: values grouped, named and drawn."""
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import DECISIVE
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, number
-from qagate.evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
-from qagate.reports.render import words
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.evaluators.statistics.metrics import USAGE, columns
+from qagate.reports.render import words, worst_first
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.json_data import inner
-from qagate.reports.run.report import Decision, GateResult, Report, SliceSummary
+from qagate.reports.run.report import Report, SliceSummary
 
-_EXITS = {
-    1: "something failed that is not an item's miss",
-    2: "the run was interrupted; no gate decides",
-    3: "there was an internal error",
-    4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
-    5: "no item was selected",
-}
-_GATES = re.compile(
-    r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+"
-)
-_ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
 _SOURCES = (
     "file",
     "data_sha256",
@@ -48,11 +34,13 @@ def sections(report: Report) -> dict[str, object]:
     declared = (one for dataset in report.datasets for one in dataset.slices.values())
     rated = (one for one in report.slices if "correct" in one.measures)
     return {
-        "gates": words.by_urgency(report.decision.gates),
+        "gates": worst_first.gates(report),
         "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
         "records": records,
         "flips": {
-            "broke": words.broke(report),
+            "broke": [
+                (lost.record, lost.change) for lost in worst_first.lost_answers(report)
+            ],
             "fixed": [
                 (records[one.key], one) for one in changes if one.flip == "fixed"
             ],
@@ -67,33 +55,6 @@ def fixed(value: float | None) -> str:
     """Return a share or a rating to three decimals, as all of its table have them."""
     known = value is not None and math.isfinite(value)
     return f"{round(value or 0.0, 3) + 0.0:.3f}" if known else "undefined"
-
-
-def shown_as(gate: GateResult) -> words.Shown:
-    """Return how a gate's figures are written: more precisely if its bar is finer, or a price."""
-    rule = gate.threshold
-    fine = any(bar is not None and abs(bar) < 0.01 for bar in (rule.min, rule.max))
-    return number if fine or {rule.measure, rule.of} & USAGE.keys() else fixed
-
-
-def headline(line: str, listed: Sequence[GateResult]) -> str:
-    """Return a decision's line without what stands next to it: verdict, exit code, listed gates."""
-    named = tuple(f"{gate.slice} {gate.name}" for gate in listed) or ("\n",)
-    line = _GATES.sub(lambda found: f"{found[2]} gates {_ENDED[found[1]]}", line)
-    return "; ".join(part for part in line.split("; ") if not part.startswith(named))
-
-
-def exit_meaning(decision: Decision) -> str:
-    """Return what the exit code of a run says, nothing where the verdict next to it says that."""
-    failed = any(one.state == "FAIL" for one in decision.gates)
-    if decision.code in (0, 6) or (failed and decision.code == 1):
-        return ""
-    return _EXITS.get(decision.code, "as pytest or a plugin has it")
-
-
-def date(started: object) -> str:
-    """Return the minute of an ISO time stamp, ``unknown`` where there is none."""
-    return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
 
 
 def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
@@ -118,41 +79,6 @@ def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
         )
         views.append(view)
     return views
-
-
-def outlook(gate: GateResult) -> str:
-    """Return how many items stand between a share and its bar; nothing where undecided."""
-    if (spare := _spare(gate)) is None:
-        return ""
-    passes, has_floor = gate.state == "PASS", gate.threshold.min is not None
-    side = "fewer" if passes == has_floor else "more"
-    right = gate.threshold.measure in ("correct", "accuracy", "pass_rate")
-    counted = plural(spare, f"{side} {'right answer' if right else 'such item'}")
-    return f"would {'fail' if passes else 'pass'} with {counted}"
-
-
-def nearest(gates: Sequence[GateResult]) -> GateResult | None:
-    """Return the gate that the fewest items would turn, where all pass and any can tell."""
-    known = [(spare, gate) for gate in gates if (spare := _spare(gate)) is not None]
-    passing = all(gate.state == "PASS" for gate in gates)
-    return min(known, key=lambda pair: pair[0])[1] if known and passing else None
-
-
-def _spare(gate: GateResult) -> int | None:
-    """Return the fewest items that would turn a decided gate on a share with one bar."""
-    rule, value, n = gate.threshold, gate.estimate.value, gate.estimate.n
-    one_bar = (rule.min is None) != (rule.max is None)
-    plain = rule.evidence == "estimate" and gate.worst == gate.best
-    if (
-        not (one_bar and plain and n)
-        or not counts_every_item(rule.measure)
-        or value is None
-    ):
-        return None
-    most = math.floor((rule.max or 0.0) * n + 1e-9)
-    least = None if rule.min is None else math.ceil(rule.min * n - 1e-9)
-    spare = most - round(value * n) if least is None else round(value * n) - least
-    return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
 
 
 def _trend(report: Report) -> dict[str, object] | None:
@@ -306,30 +232,6 @@ def growth(trail: AuditTrail) -> EvidenceChart:
         passing=[(x_of(step), y_of(step.passing)) for step in trail.steps],
         failing=[(x_of(step), y_of(step.failing)) for step in trail.steps],
     )
-
-
-def gate_rows(
-    gates: Iterable[GateResult],
-) -> dict[str, list[tuple[GateResult, SimpleNamespace]]]:
-    """Return the gates of each slice with their pictures, the slice of the first gate first."""
-    rows: dict[str, list[tuple[GateResult, SimpleNamespace]]] = defaultdict(list)
-    for gate in gates:
-        rows[gate.slice].append((gate, plot(gate)))
-    return rows
-
-
-def plot(gate: GateResult) -> SimpleNamespace:
-    """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
-    rule, bounds = gate.threshold, (gate.worst, gate.best)
-    falls = rule.measure == DROP and rule.max is not None
-    bars = [-(rule.max or 0.0)] if falls else [rule.min, rule.max]
-    known = _known([*_numbers(gate.estimate), *bounds, *bars])
-    axis = -_reach(known), _reach(known)
-    if rule.measure == "mean_rating":
-        axis = (1.0, 10.0)
-    elif not rule.paired and all(0 <= x <= 1 for x in known):
-        axis = (0.0, 1.0)
-    return draw(gate.estimate, *axis, bars, bounds)
 
 
 def draw(

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
-from qagate.evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from qagate.evaluators.metric_specs import (
     CHECK_PREFIX,
     DEEPEVAL_METRICS,
@@ -35,7 +34,6 @@ _PROMOTED = (
 )  # as in qagate/reports/run/baselines.py, which needs this module
 WEAKNESSES_SHOWN = 10
 """Kinds of error named of each language; run.json has all."""
-_URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
 
 def model(report: Report) -> str:
@@ -70,6 +68,11 @@ def origin(run: Mapping[str, object]) -> str:
         else ""
     )
     return f"{share} rest on replies of earlier runs{which}{brought}"
+
+
+def date(started: object) -> str:
+    """Return the minute of an ISO time stamp, ``unknown`` where there is none."""
+    return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
 
 
 def interval(estimate: Estimate, shown: Shown = number) -> str:
@@ -139,11 +142,6 @@ def floor(name: str, lowest: float) -> str:
     return f"≥ {low:g}" if high is None else f"within ±{high:g}"
 
 
-def by_urgency(gates: tuple[GateResult, ...]) -> list[GateResult]:
-    """Return the gates, FAIL first, then INCONCLUSIVE, then PASS, each in the order given."""
-    return sorted(gates, key=lambda gate: _URGENCY[gate.state])
-
-
 def ungraded(report: Report) -> list[tuple[str, str, int]]:
     """Return how often each kind of error or gap occurred: (outcome, kind, items), most first."""
     lacking = (one for one in report.records if not one.is_graded)
@@ -157,29 +155,6 @@ def ungraded(report: Report) -> list[tuple[str, str, int]]:
 def mark(one: Record | Change, without: str = "not graded") -> str:
     """Return a grade, ``rating 7``, or what to say ``without`` either."""
     return f"rating {one.rating}" if one.rating is not None else one.grade or without
-
-
-def urgent(report: Report) -> list[Record]:
-    """Return the records, those that matter most first: broke, without a grade, failed, others."""
-    changes = report.comparison.changes if report.comparison else ()
-    broken = {one.key for one in changes if one.flip == "broke"}
-    rank = {"error": 1, "missing": 1, "failed": 2}
-    return sorted(
-        report.records, key=lambda r: 0 if r.key in broken else rank.get(r.outcome, 3)
-    )
-
-
-def broke(report: Report) -> list[tuple[Record, Change]]:
-    """Return the items that passed before and fail now, wrong ones before silent, worst first."""
-
-    def harm(pair: tuple[Record, Change]) -> tuple[bool, int]:
-        record, change = pair
-        silent = record.grade in (NOT_ATTEMPTED, UNANSWERED)
-        return silent, (record.rating or 0) - (change.rating or 0)
-
-    records = {record.key: record for record in report.records}
-    changes = report.comparison.changes if report.comparison else ()
-    return sorted(((records[x.key], x) for x in changes if x.flip == "broke"), key=harm)
 
 
 def signed(estimate: Estimate, shown: Shown = number) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.kinds import DatasetName, LanguageName, MetricName
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.agreement import PairAgreement
@@ -268,6 +269,8 @@ class Calibration:
     """Verdicts that are missing."""
     constructed: int = 0
     """Labels of answers that were written to test the judge."""
+    bundled: bool = False
+    """Whether the labelled answers come with this package; none of them is the user's own then."""
     pass_bar: int | None = None
     """The rating that passes; None where labels are no ratings."""
     kept: tuple[KeptShare, ...] = ()
@@ -297,16 +300,20 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulesAudit:
-    """How often the model differs from the rules before it, on items that the rules decided."""
+class RulesCheck:
+    """How often the model differs from the rules before it, on answers that the rules settled."""
 
     judged: int
     settled: int
-    """Items, of the ``judged``, that needed no model."""
-    disagreement: Estimate
-    """Over a random share of the settled items, which the model judged as well."""
+    """Answers, of the ``judged``, that needed no model."""
+    difference: Estimate
+    """Over the settled answers that the model graded as well."""
+    differing: tuple[str, ...] = ()
+    """The keys of those on which it differs."""
     silent: int = 0
-    """Items of that share on which the model gave no verdict."""
+    """Answers that it had to grade as well, and did not."""
+    grades: Mapping[str, str] = field(default_factory=dict)
+    """What it says, by the key of the item; empty where it gave no grade."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -414,16 +421,18 @@ class Judging:
     """Why grades count as read although no label measures who gave them, a line each."""
     disagreements: tuple[str, ...] = ()
     """The keys of items on which a panel split."""
-    audited: int = 0
-    """Items settled by rules that a model checked."""
-    audit_disagreements: tuple[str, ...] = ()
-    """The keys of audited items on which the model disagreed."""
-    audit: RulesAudit | None = None
+    rules: RulesCheck | None = None
     """None unless rules stand before a model."""
     panels: tuple[PanelAgreement, ...] = ()
     """One for each slice that a panel judged."""
     corrected: tuple[Corrected, ...] = ()
     """One for each graded slice whose judge enough labelled items measure."""
+
+    @property
+    def rule_checks(self) -> RuleChecks:
+        """What the model says of answers that rules before it settled."""
+        return NO_CHECKS if self.rules is None else self.rules.grades
+
     canaries: tuple[CanaryResult, ...] = ()
     """Whether the judge is still the one that gave the kept grades."""
 

@@ -77,7 +77,7 @@ class Record(ItemView):
     digest: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     votes: tuple[Vote, ...] = ()
-    """What each judge said: the members of a panel, or the rules and then the model."""
+    """What each judge said: the members of a panel; of a cascade the one who decided."""
     adjudicated_by: str = ""
     """The person who gave the verdict; empty where a judge did."""
     measures: Mapping[MetricName, Share | None] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Record(ItemView):
 
     @property
     def is_disputed(self) -> bool:
-        """Whether its judges differ: a panel's members, or an audit's model and the rules."""
+        """Whether its judges differ: a panel's members."""
         return len({vote.label for vote in self.votes if vote.label}) > 1
 
     @property

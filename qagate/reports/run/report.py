@@ -14,7 +14,7 @@ import msgspec
 
 from qagate.cases.dataset import Dataset, Shards, SliceSample, Threshold
 from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
-from qagate.evaluators.statistics.intervals import Estimate
+from qagate.evaluators.statistics.intervals import Estimate, Interval
 from qagate.evaluators.typed_data import Count
 from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.evidence import (
@@ -53,6 +53,38 @@ class Obstacle(StrEnum):
     LACKING = "this run lacks"
     OTHER_ITEMS = "compare with"
     CHANGED = "changed"
+
+
+class Cause(StrEnum):
+    """What a verdict ended in: the rule of ``gates/decide.py`` that answered."""
+
+    BROKEN_OFF = "broken off"
+    """An internal error, or pytest was used in a wrong way."""
+    INTERRUPTED = "interrupted"
+    GATES_OFF = "gates off"
+    NOTHING_SELECTED = "nothing selected"
+    PLUGIN = "plugin"
+    """Another plugin, or pytest itself, asked for an exit code of its own."""
+    GATE_FAILED = "gate failed"
+    OWN_TESTS = "own tests"
+    """Failures that no item accounts for: the user's own tests and asserts."""
+    NOTHING_GRADED = "nothing graded"
+    SHARD = "shard"
+    DOUBT = "doubt"
+    """Something keeps the whole run from passing: slices that it lacks, two versions."""
+    GATE_OPEN = "gate open"
+    NO_GATES = "no gates"
+    SLICE_WITHOUT_GATE = "slice without gate"
+    NO_BASELINE = "no baseline"
+    NO_CHANGE_GATE = "no change gate"
+    BLIND = "blind"
+    """The gates would pass although right answers were lost."""
+    OUTVOTED = "outvoted"
+    """A language lost more than its pool may, and the pool holds."""
+    UNHEALTHY = "unhealthy"
+    PASSED = "passed"
+    READ_ANEW = "read anew"
+    """``rejudge`` read a run by today's judge, and decided nothing."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -162,6 +194,15 @@ class GateResult:
     """The end that decides where a judge's errors shrink the margin, and their J."""
     remedy: str = ""
     """What would decide an INCONCLUSIVE gate, such as ``120 more pairs``; empty if not known."""
+    band: Interval | None = None
+    """What the verdict rests on, drawn: inside the bar where the gate passes, beyond it where it
+    fails, else on both sides. None where nothing was measured."""
+    bands: Mapping[LanguageName, Interval] = field(default_factory=dict)
+    """Of a pool, the bands of the languages that fail by themselves."""
+    old: float | None = None
+    """The metric in the baseline, as today's judge reads it; None where that is not known."""
+    new: float | None = None
+    """The metric in this run, over the same items where the gate compares two runs."""
 
     @property
     def name(self) -> str:
@@ -187,7 +228,12 @@ class Decision:
 
     gates: tuple[GateResult, ...]
     code: int
+    cause: Cause
     line: str
+    about: tuple[str, ...] = ()
+    """The slices, or the reasons, that the cause names."""
+    cautions: tuple[str, ...] = ()
+    """What else a reader of the verdict has to know: what was waived, accepted or made laxer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

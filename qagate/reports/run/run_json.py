@@ -28,7 +28,7 @@ from qagate.reports.run.item_files import (
 from qagate.reports.run.json_data import dump, ordered
 from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import by_slice
-from qagate.reports.run.report import GateResult, Report, Role
+from qagate.reports.run.report import Decision, GateResult, Report, Role
 from qagate.reports.run.report_folder import NO_VERDICT, RUN_FILE
 
 SCHEMA_VERSION = 3
@@ -79,7 +79,7 @@ def render(report: Report, vouchers: Mapping[ItemFileName, Voucher]) -> str:
     data = {
         "schema_version": SCHEMA_VERSION,
         "verdict": report.verdict,
-        "decision": {"code": decision.code, "line": decision.line},
+        "decision": _decision_data(decision),
         **fields_as_they_are,
         "slices": [{"name": part.name, **encode(part)} for part in report.slices],
         "gates": [_gate_data(gate) for gate in decision.gates],
@@ -99,6 +99,13 @@ def _reading_data(reading: Reading | None) -> dict[str, object] | None:
     if reading is None:
         return None
     return {"lacking": dict(reading.lacking)}
+
+
+def _decision_data(decision: Decision) -> dict[str, object]:
+    """Return a decision without its gates, which stand at the top level."""
+    values: dict[str, object] = encode(decision)
+    del values["gates"]
+    return values
 
 
 def _gate_data(gate: GateResult) -> dict[str, object]:

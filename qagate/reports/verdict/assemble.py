@@ -19,6 +19,7 @@ from qagate.cases.dataset import (
 )
 from qagate.evaluators.core import Usage
 from qagate.evaluators.judges.drift import CanaryResult
+from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
 from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import DROP, Sample
@@ -29,11 +30,12 @@ from qagate.reports.compare.comparison import (
     lost_answers,
     shown_losses,
 )
-from qagate.reports.compare.judge_drift import drift_notes
+from qagate.reports.compare.judge_drift import drift_notes, favour_notes
 from qagate.reports.compare.languages import parity
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.doors import GATE_RULES, GateRule, load_gate_rule
 from qagate.reports.gates import decide, notes
+from qagate.reports.gates.bands import with_pictures
 from qagate.reports.gates.bars import BarReading, bar_readings, worst_of
 from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
@@ -98,6 +100,8 @@ class ReportInputs:
     """The labelled answers that were judged beside the records."""
     label_datasets: tuple[Dataset, ...] = ()
     """The data sets that these are of."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
     shards: Shards | None = None
     """The shards that the records come from; None where none is missing."""
 
@@ -108,6 +112,7 @@ class ReportInputs:
         records: Iterable[Record],
         labels: tuple[Record, ...] = (),
         label_datasets: tuple[Dataset, ...] = (),
+        rule_checks: RuleChecks = NO_CHECKS,
     ) -> "ReportInputs":
         """Return the inputs of a run by this plan."""
         return cls(
@@ -117,6 +122,7 @@ class ReportInputs:
             samples=plan.samples,
             labels=labels,
             label_datasets=label_datasets,
+            rule_checks=rule_checks,
             shards=plan.shard,
         )
 
@@ -189,7 +195,7 @@ def count_run(
         calibrations = known.calibrations
     else:
         sets = label_sets(slices.values(), own, inputs.labels, inputs.label_datasets)
-        judges = slice_judges(datasets, own, sets, judge)
+        judges = slice_judges(datasets, own, sets, judge, inputs.rule_checks)
         calibrations = tuple(calibrations_of(sets, judges, summaries, judge))
     return CountedRun(
         datasets=datasets,
@@ -238,8 +244,10 @@ class Facts:
     """The data sets that these are of."""
     canaries: tuple[CanaryResult, ...] = ()
     """Kept grades that the run asked anew."""
-    canary_usage: Usage = field(default_factory=Usage)
-    """What that took, which no record counts."""
+    rule_checks: RuleChecks = field(default_factory=dict)
+    """What the model says of answers that rules before it settled."""
+    judges_usage: Usage = field(default_factory=Usage)
+    """What canaries and checks of rules took, which no record counts."""
     run_id: str = ""
     """What names the run in the ledger."""
     started: float = 0.0
@@ -266,7 +274,9 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all records."""
-    inputs = ReportInputs.of(plan, records, facts.labels, facts.label_datasets)
+    inputs = ReportInputs.of(
+        plan, records, facts.labels, facts.label_datasets, facts.rule_checks
+    )
     return account(inputs, facts, baseline, anchor)
 
 
@@ -286,11 +296,20 @@ def account(
     )
     health = tuple(_health(run, baseline))
     decision, session = _decided(run, (sides, anchored), facts, earlier, health)
+    decision = with_pictures(decision, (sides, anchored))
     owed_to_people = list(_owed_to_people(inputs, facts, earlier, decision))
-    line = "; ".join([decision.line, *owed_to_people])
-    decision = replace(decision, line=line)
+    decision = replace(
+        decision,
+        line="; ".join([decision.line, *owed_to_people]),
+        cautions=(*decision.cautions, *owed_to_people),
+    )
     found = judging(
-        run.datasets, run.records, facts.judge, run.judges, run.calibrations
+        run.datasets,
+        run.records,
+        facts.judge,
+        run.judges,
+        run.calibrations,
+        rule_checks=inputs.rule_checks,
     )
     made = Report(
         model=facts.model,
@@ -314,6 +333,7 @@ def account(
             *canary_notes(facts.canaries),
             *judging_notes(found, facts.judge, run.judges),
             *drift_notes(run.calibrations, sides, baseline),
+            *favour_notes(sides),
         ),
         datasets=inputs.datasets,
         session=replace(
@@ -344,14 +364,14 @@ def account(
 def _cost(
     records: Sequence[Record], inputs: ReportInputs, facts: Facts
 ) -> float | None:
-    """Return what answers, labels and canaries cost in USD; None if a price is not known."""
+    """Return what answers, labels, canaries and checks cost in USD; None if that is not known."""
     costs = [record.cost for record in records]
     costs += [label.cost for label in inputs.labels]
-    return total_cost([*costs, facts.canary_usage.cost])
+    return total_cost([*costs, facts.judges_usage.cost])
 
 
 def _tokens(records: Sequence[Record], inputs: ReportInputs, facts: Facts) -> int:
-    usage = facts.canary_usage
+    usage = facts.judges_usage
     tokens = usage.input_tokens + usage.output_tokens
     tokens += sum(record.tokens for record in records)
     return tokens + sum(label.tokens for label in inputs.labels)

@@ -15,6 +15,7 @@ from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
 from qagate.reports.gates.gone import lacking_slices
+from qagate.reports.judge.favour import JudgeFavour, favour_of, shown_favours
 from qagate.reports.judge.measuring import read_by
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
@@ -89,6 +90,9 @@ def paired_slices(
             )
         elif lacking:
             sides[name] = _slice_of_other_name(slice_, baseline, lacking)
+    for name, favour in _favours(run, sides).items():
+        blocked = sides[name].blocked or favour.obstacle
+        sides[name] = replace(sides[name], favour=favour, blocked=blocked)
     if baseline.role == "baseline":
         for name, side in sides.items():
             sides[name] = replace(side, tries=tries.get(name, ()))
@@ -96,6 +100,21 @@ def paired_slices(
         for name, reason in same_files(sides, baseline.role).items():
             sides[name] = _blocked(sides[name], reason)
     return sides
+
+
+def _favours(
+    run: PairedRun, sides: Mapping[str, PairedSlice]
+) -> dict[str, JudgeFavour]:
+    """Return how far judges may favour one of the runs, by slice, where labels say so."""
+    favours = {}
+    for name, side in sides.items():
+        if side.judge is None or side.judge.is_read or not side.judge.labels.own:
+            continue
+        old = [pair.old for pair in side.pairing.pairs]
+        favour = favour_of(side.slice_, side.judge.labels, run.records[name], old)
+        if favour is not None:
+            favours[name] = (side.slice_.language, favour)
+    return shown_favours(favours)
 
 
 def _paired_slice(

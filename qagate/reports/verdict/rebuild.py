@@ -48,6 +48,7 @@ def inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
         samples=samples,
         labels=report.labels,
         label_datasets=report.label_datasets,
+        rule_checks=report.judging.rule_checks,
         shards=report.shards,
     )
 

@@ -271,6 +271,23 @@ def test_one_result_on_both_sides_decides_nothing(tmp_path: Path) -> None:
     assert "both results are one file" in line
 
 
+def test_a_copy_with_all_its_answers_decides_nothing(tmp_path: Path) -> None:
+    new, old = pair(tmp_path, "table")
+    old.write_bytes(new.read_bytes())
+    code, line = verdict(tmp_path, new, old)
+    assert code == 6
+    assert "both results are one file" in line
+
+
+def test_equal_scores_without_answers_are_no_sign_of_a_copy(tmp_path: Path) -> None:
+    """An unchanged model passes."""
+    rows = "".join(f"q{n},{int(n % 5 > 0)}\n" for n in range(400))
+    paths = tmp_path / "new.csv", tmp_path / "old.csv"
+    for path in paths:
+        path.write_text(f"id,score\n{rows}")
+    assert verdict(tmp_path, *paths)[0] == 0
+
+
 def test_two_files_of_one_run_decide_nothing(tmp_path: Path) -> None:
     new, _ = pair(tmp_path, "inspect")
     again = tmp_path / "again.json"

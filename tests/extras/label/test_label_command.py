@@ -1,6 +1,7 @@
 """Claims about ``qagate label``: what it writes, takes in, and refuses."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,14 @@ from tests.support.labelling import (
     by_its_letter,
     rated_records,
 )
-from tests.support.made_runs import answered
+from tests.support.made_runs import (
+    RUBRIC,
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.reviewing import saved
 
 MANY = "c" * 40 + "i" * 35 + "n" * 10
@@ -300,6 +308,77 @@ def test_labels_by_a_rubric_of_the_data_sets_own_measure_its_judge(
     assert labels.rubric.name == "mine"
 
 
+REGISTER = """\
+name: register
+language: en
+version: "1"
+protocol: tool
+labels: [{labels}]
+passing: [{passing}]
+user: "Task: {{question}} Letter: {{predicted_answer}}"
+"""
+
+
+def own_labels(project: LabelProject, *labels: str) -> None:
+    """Let the rubric have labels of its own, of which the first passes."""
+    text = REGISTER.format(labels=", ".join(labels), passing=labels[0])
+    path = project.root / "facts" / "register.en.yaml"
+    path.write_text(text, encoding="utf-8")
+    project.declare(DECLARATIONS["graded"].replace("simpleqa", "register"))
+    scores = dict.fromkeys(labels, 0.5)
+    project.rubric = replace(
+        RUBRIC, labels=labels, passing=labels[:1], scores=scores, name="register"
+    )
+
+
+def test_labels_of_a_rubrics_own_have_digits_as_keys(project: LabelProject) -> None:
+    """Each is a class; the rubric stands beside the data set, and is found from its labels."""
+    own_labels(project, "formal", "mixed", "informal")
+    records = [
+        replace(record, grade=grade)
+        for record, grade in zip(
+            answered("cci"), ("formal", "formal", "mixed"), strict=True
+        )
+    ]
+    project.write(records)
+    sheet = project.sheet(records)
+    (question,) = sheet.items[0].questions
+    assert question.keys == {
+        "formal": "1",
+        "mixed": "2",
+        "informal": "3",
+        "UNCLEAR": "u",
+    }
+    goals = [(goal.name, goal.wanted) for goal in sheet.goals["facts:en"]]
+    assert goals == [("formal", 2), ("mixed", 1), ("informal", 0)]
+    back = project.back(records, says=lambda record: record.grade or "")
+    assert project.accept(back) == 0
+    labels = load_dataset(project.labels.with_name("dataset.yaml")).slices["en"]
+    assert labels.labels == ("formal", "mixed", "informal")
+
+
+def test_a_rubric_with_more_labels_than_keys_is_refused(
+    project: LabelProject, capsys: Captured
+) -> None:
+    own_labels(project, *(f"l{number}" for number in range(10)))
+    project.write([replace(record, grade="l0") for record in answered("c")])
+    assert main(["label", str(project.root / "r1")]) == 4
+    assert "10 labels, and there are keys for 9" in capsys.readouterr().err
+
+
+def test_check_finds_nothing_wrong_with_labels_that_were_drawn(
+    project: LabelProject, capsys: Captured
+) -> None:
+    """Their questions are asked in the data set, as they are its answers."""
+    letters = "c" * 35 + "i" * 35 + "n" * 35
+    project.graded(letters)
+    project.accept(project.back(answered(letters)))
+    capsys.readouterr()
+    main(["check", str(project.labels.parent)])
+    out = capsys.readouterr().out
+    assert "0 errors, 0 warnings" in out
+
+
 def test_labels_by_another_rubric_are_said_to_measure_nothing(
     project: LabelProject, capsys: Captured
 ) -> None:
@@ -366,6 +445,45 @@ def test_answers_of_both_runs_are_labelled(
         "r1": 2,
         "r0": 2,
     }
+
+
+# Where the data set is
+
+
+def test_a_language_that_only_items_named_is_labelled_too(
+    project: LabelProject,
+) -> None:
+    """The data set's ``languages.default`` served it, and its labels are served alike."""
+    project.declare(
+        "kind: graded\nrubric: simpleqa\nlanguages:\n"
+        "  pl: {file: pl.csv}\n  default: {rubric_language: en}\n"
+    )
+    run = project.graded("ci")
+    assert main(["label", str(run)]) == 0
+    page = (run / "label.html").read_text("utf-8")
+    ids = re.findall(r"facts-en-i\d@\w+", page)
+    verdicts = dict.fromkeys(ids, CORRECT)
+    project.accept(saved(project.root / "anna.json", "Anna", verdicts))
+    labels = load_dataset(project.labels.with_name("dataset.yaml")).slices["en"]
+    assert labels.rubric is not None
+    assert labels.rubric.language == "en"
+
+
+def test_labels_of_a_bundled_set_are_kept_elsewhere(
+    tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
+    """An upgrade of the package would take them away."""
+    monkeypatch.chdir(tmp_path)
+    records = [
+        replace(record, dataset="smoke", key=f"smoke-en-{record.id}")
+        for record in answered("ci")
+    ]
+    part = graded_slice(dataset="smoke")
+    dataset = facts_dataset(part, name="smoke")
+    run = written(run_of(records, dataset), tmp_path / "run")
+    assert main(["label", str(run)]) == 4
+    assert "smoke comes with this package" in capsys.readouterr().err
+    assert main(["label", str(run), "--to", "mine"]) == 0
 
 
 # What is refused

@@ -12,7 +12,6 @@ from qagate.evaluators import core
 from qagate.evaluators.extras.lexical.judge import LexicalJudge
 from qagate.evaluators.extras.panel import panel
 from qagate.evaluators.extras.panel.cascade import CascadeJudge
-from qagate.evaluators.judges.factory import AUDITED_SHARE
 from qagate.evaluators.judges.rubric_judge import RubricJudge
 from qagate.evaluators.runtime.item_worker import returned_names
 from qagate.reports.run.changes import names_by_providers
@@ -183,9 +182,9 @@ def says(grade: str) -> Scripted:
     return Scripted(lambda request: core.Reply(calls=(call,)))
 
 
-def cascade(model: Scripted, audit: float = 0.0) -> CascadeJudge:
+def cascade(model: Scripted) -> CascadeJudge:
     asked = RubricJudge(model=model, rubric=make_rubric())
-    return CascadeJudge(rules=LexicalJudge(), model=asked, audit=audit)
+    return CascadeJudge(rules=LexicalJudge(), model=asked)
 
 
 def cascaded(judge: CascadeJudge, answer: str) -> core.Verdict:
@@ -214,48 +213,9 @@ def test_what_the_rules_are_sure_of_costs_no_call_and_the_model_judges_the_rest(
     )
 
 
-def test_an_audit_changes_no_verdict_and_may_fail() -> None:
-    """What the model says, or why it says nothing, is only noted; the item is settled."""
+def test_of_labelled_answers_the_model_judges_all() -> None:
+    """They measure the model; what the rules settle is checked on a run's own answers."""
     model = says(core.INCORRECT)
-    verdict = cascaded(cascade(model, audit=1.0), "София")
-    assert verdict.grade == core.CORRECT
-    assert [vote.grade for vote in verdict.votes] == [core.CORRECT, core.INCORRECT]
-    assert verdict.votes[1].judge == "openai:scripted"
-    assert replace(verdict, votes=()) == replace(
-        cascaded(cascade(model), "София"), votes=()
-    )
-
-    def refuse(request: core.Request) -> core.Reply:
-        raise gone()
-
-    verdict = cascaded(cascade(Scripted(refuse), audit=1.0), "София")
-    assert verdict.grade == core.CORRECT
-    assert verdict.votes[1] == core.Vote(
-        judge="openai:scripted", error="refused: the server said no"
-    )
-
-
-@given(st.floats(0, 1), st.integers(0, 5), st.integers(1, 500))
-def test_the_draw_depends_on_item_and_seed_alone(
-    share: float, seed: int, number: int
-) -> None:
-    """The same in every process, and an item of a smaller share is one of every larger share."""
-    judge = replace(cascade(says(core.CORRECT), share), seed=seed)
-    case = make_case(number)
-    assert judge.audits(case) == judge.audits(
-        replace(case, question="Друг?", recorded=None)
-    )
-    assert not replace(judge, audit=0.0).audits(case)
-    assert replace(judge, audit=1.0).audits(case)
-    larger = replace(judge, audit=min(1.0, share + 0.1))
-    assert larger.audits(case) or not judge.audits(case)
-
-
-def test_the_share_is_drawn_about_as_often_as_it_says() -> None:
-    """Five in a hundred of ten thousand items, and other ones for another seed."""
-    judge = cascade(says(core.CORRECT), AUDITED_SHARE)
-    cases = [make_case(number) for number in range(10_000)]
-    drawn = {case.id for case in cases if judge.audits(case)}
-    assert 430 <= len(drawn) <= 570
-    other = {case.id for case in cases if replace(judge, seed=1).audits(case)}
-    assert len(drawn & other) < 100
+    verdict = cascaded(replace(cascade(model), rules_settle=False), "София")
+    assert verdict.grade == core.INCORRECT
+    assert [vote.judge for vote in verdict.votes] == ["openai:scripted"]

@@ -34,6 +34,12 @@ SHARED = 0.4
 FEWEST_STEMS = 2  # stems that two questions about one fact share at least
 ALIKE = 0.8
 """The likeness from which a gold may be taken for another one, 0 to 1 as ``difflib`` counts it."""
+FEWEST_INDEXES = 4
+"""Golds like an option's name, before a file is taken for a test whose options are missing.
+
+A few of many answers are a number or a letter in any set."""
+MOST_INDEXES = 0.9
+"""The share of a file's golds from which it is taken for one."""
 FEWEST_WORDS = 6  # the language of a text with fewer words is not guessed
 CLEAR = 4  # how many frequent words of another language settle it where there is none of the own
 AROUND = 12  # characters shown on either side of an invisible one
@@ -44,6 +50,7 @@ _SUPERSEDED = re.compile(
     re.IGNORECASE,
 )
 
+_TIME_STAMP = "is a time stamp; write the date as an answer would: '4 March 2021'"
 _EXPORTED = (
     (
         re.compile(r"\[.*\]", re.DOTALL),
@@ -51,7 +58,14 @@ _EXPORTED = (
     ),
     (
         re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"),
-        "is a time stamp; write the date as an answer would: '4 March 2021'",
+        _TIME_STAMP,
+    ),
+    (  # a spreadsheet's, which has midnight where only the day was meant
+        re.compile(
+            r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4},? (?:0?0:00(?::00)?|12:00(?::00)? ?AM)",
+            re.IGNORECASE,
+        ),
+        _TIME_STAMP,
     ),
     (
         re.compile(r"[^/;]*\w(?: / |; )\w[^/;]*"),
@@ -60,6 +74,8 @@ _EXPORTED = (
 )
 """How golds look that a program exported, and what to do."""
 
+_INDEX = re.compile(r"[A-Ea-eА-Да-д0-5][.)]?")
+"""A gold that may be the letter or the number of an option."""
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
 _QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
@@ -247,6 +263,21 @@ def exported_golds(subject: Subject) -> Iterator[Finding]:
                 if pattern.fullmatch(gold.strip()):
                     yield warning(case.row, f"gold {shown(gold)} {advice}")
                     break
+
+
+def index_golds(subject: Subject) -> Iterator[Finding]:
+    """Find that a file's golds name options, as in a multiple-choice test that lost them."""
+    kind = subject.slice_.kind
+    if not kind.by_rubric or kind.rated or not kind.answered:
+        return
+    rows = [case.row for case in subject.cases if _INDEX.fullmatch(case.expected)]
+    if len(rows) < max(FEWEST_INDEXES, MOST_INDEXES * len(subject.cases)):
+        return
+    yield warning(
+        rows[0],
+        f"{len(rows)} of {len(subject.cases)} golds are a letter or a number, as of options that "
+        "the model is not shown; give the options and say 'kind: choice', or give the texts",
+    )
 
 
 def unshown_options(subject: Subject) -> Iterator[Finding]:

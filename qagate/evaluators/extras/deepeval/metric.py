@@ -236,9 +236,7 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         self._rubric = found = rubric_for(rubric, language)
         bar = (found.pass_bar - 1) / 9 if found.style == "rated" else 1.0
         self.threshold = bar if threshold is None else threshold
-        place = Place(
-            style=found.style, rubric=found, audited=False, name=self.__name__
-        )
+        place = Place(style=found.style, rubric=found, name=self.__name__)
         self._asked = self.judge.judges.build(place)
 
     def measure(

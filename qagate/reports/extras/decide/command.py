@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from qagate.cases.config import GatesFile, load_gates
 from qagate.cases.dataset import Threshold
 from qagate.cases.labels import Scale
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.output import say
+from qagate.evaluators.output import plural, say
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.reports.commands.given_runs import OUT, RecordedRunParser
 from qagate.reports.extras.decide.comparability import (
@@ -34,6 +34,7 @@ from qagate.reports.render.writer import Files, write, write_files
 from qagate.reports.run import report_folder
 from qagate.reports.run.baseline import load_baseline
 from qagate.reports.run.clean import line
+from qagate.reports.run.report import Report
 from qagate.reports.verdict.assemble import account
 
 OLD = "-baseline"
@@ -82,12 +83,30 @@ def _decided(options: argparse.Namespace) -> int:
             f"no --gates: the deciding score may drop by {options.margin:g} in each slice, "
             "and in all together"
         )
+    lines += _smallest_drops(report)
     lines += console.gates(report)
+    lines += console.verdict_lines(report)
     lines.append(f"report: {page}")
     lines += console.next_step(report, options.to)
     lines.append(report.decision.line)
     say(sys.stdout, *map(line, lines))
     return report.decision.code
+
+
+def _smallest_drops(report: Report) -> Iterator[str]:
+    """Yield which change the pairs of each gate can show, before what they did show.
+
+    As far as the interval reaches below the estimate: with no change at all, a margin below
+    that would stay undecided.
+    """
+    for gate in report.decision.gates:
+        interval = gate.estimate.interval
+        value = gate.estimate.value
+        if interval is None or value is None or not gate.threshold.paired:
+            continue
+        reach = max(value - interval[0], interval[1] - value)
+        pairs = plural(gate.estimate.n, "pair")
+        yield f"{gate.slice}: {pairs} can show a {gate.name} from {reach:.3f} on"
 
 
 def _imported_runs(options: argparse.Namespace) -> tuple[ImportedRun, ImportedRun]:

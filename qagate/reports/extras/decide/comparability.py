@@ -1,7 +1,8 @@
 """Whether two results can be compared: two runs, the older one as baseline, measured alike.
 
 Equal answers are no sign of the same run: short ones are equal often. The name of the run is, and
-so are two files of the same bytes. How both were measured is compared in ``run/measured.py``.
+so are two files of the same bytes with many answers. How both were measured is compared in
+``run/measured.py``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.reading import file_hash
 from qagate.evaluators.text import first_of, shown
+from qagate.reports.compare.same_file import MOST_BY_CHANCE
 from qagate.reports.extras.decide.foreign_run import Choice, ForeignRun
 from qagate.reports.extras.decide.form_table import forms
 from qagate.reports.run.accepted import Accepted
@@ -24,10 +26,17 @@ def same_run(
         return ""
     if new.run_id and new.run_id == old.run_id and new.model == old.model:
         return f"both results are of one run, {new.run_id}; give that of the release before"
-    both_files = new.path.is_file() and old.path.is_file()
-    if both_files and file_hash(new.path) == file_hash(old.path):
+    if new.path.resolve() == old.path.resolve() or _same_bytes(new, old):
         return "both results are one file; give that of the release before"
     return ""
+
+
+def _same_bytes(new: ForeignRun, old: ForeignRun) -> bool:
+    """Whether two files are copies: an unchanged model may give the same scores, or few answers."""
+    answers = {sample.answer for sample in new.samples if sample.answer}
+    if len(answers) <= MOST_BY_CHANCE or new.path.is_dir() or old.path.is_dir():
+        return False
+    return file_hash(new.path) == file_hash(old.path)
 
 
 def remarks(new: ForeignRun, old: ForeignRun) -> Iterator[str]:

@@ -25,6 +25,7 @@ from qagate.reports.extras.decide.form_functions import Part, measured_text
 from qagate.reports.extras.decide.form_table import ANY_TABLE, OF_ROW, ResultForm
 from qagate.reports.extras.decide.paths import FieldPath, field_path
 from qagate.reports.extras.decide.recognition import (
+    SUCCESS,
     files_of,
     head_text,
     parts_of,
@@ -147,8 +148,8 @@ class _RunReader:
                     )
                 tasks[name] = self._task(part, name)
             samples += of_part
-            status = part.head.get("status")
-            if self.form.several and isinstance(status, str) and status != "success":
+            status = head_text(self.form, part, "status")
+            if status not in ("", SUCCESS):
                 notes.append(f"{part.path}: the log's status is {status}")
         lacks = [
             f"{role}={text}"

@@ -4,6 +4,7 @@ A form is found by the content of the files alone. What no form knows is a table
 of rows or holds one; everything else is refused by what to give in its place.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,9 @@ from qagate.reports.extras.decide.form_functions import Part, functions_of
 from qagate.reports.extras.decide.form_table import ANY_TABLE, ResultForm, forms
 from qagate.reports.extras.decide.paths import field_path
 from qagate.reports.extras.decide.scores import text_of
+
+SUCCESS = "success"
+"""The status of a log that is whole."""
 
 
 def problem(path: Path, message: str) -> UsageError:
@@ -136,6 +140,7 @@ def parts_of(
         models = {head_text(form, part, "model") for part in parts}
         chosen = _chosen_side(path, models, "model", choice)
         parts = [part for part in parts if head_text(form, part, "model") == chosen]
+        parts = _one_log_a_task(form, parts)
     elif choice.side and "side" not in form.row:
         raise problem(
             path,
@@ -162,6 +167,27 @@ def _part(form: ResultForm, document: ResultFile) -> Part:
     if not isinstance(task, str):
         raise TypeError(f"the name of a task is no text: {task!r:.40}")
     return Part(path=document.path, rows=rows, head=document.head, task=task)
+
+
+def _one_log_a_task(form: ResultForm, parts: Sequence[Part]) -> list[Part]:
+    """Return the parts without failed logs that were tried again.
+
+    A task that was run with several sets of arguments becomes a task for each set.
+    """
+    by_task: dict[str, dict[str, list[Part]]] = defaultdict(lambda: defaultdict(list))
+    for part in parts:
+        by_task[part.task][head_text(form, part, "arguments")].append(part)
+    kept = []
+    for task, by_arguments in by_task.items():
+        for arguments, tries in by_arguments.items():
+            whole = [
+                part for part in tries if head_text(form, part, "status") == SUCCESS
+            ]
+            name = task
+            if len(by_arguments) > 1:
+                name = f"{task} {arguments}"
+            kept += [replace(part, task=name) for part in whole or tries]
+    return kept
 
 
 def head_text(form: ResultForm, part: Part, name: str) -> str:

@@ -36,6 +36,11 @@ from qagate.reports.judge.labels import LabelSet
 HEAD = """\
 # Written by `qagate label`: answers that people labelled. They measure the judge of {name}.
 """
+WAIVED = (
+    "check: {waive: {gates: these labels measure a judge, "
+    "balance: drawn by the grades of a judge}}\n"
+)
+"""What `qagate check` would say of a set that is no test, and was drawn."""
 FLOOR_OF_GRADES = "{agreement: 0.9}"
 FLOOR_OF_RATINGS = "{pass_agreement: 0.9}"
 """Most ratings are drawn near the bar, where correlations say little: sides of the bar count."""
@@ -207,7 +212,7 @@ def _declaration(path: Path, dataset: Dataset, slice_: Slice) -> str:
     entry = f"  {slice_.language}: {_language_entry(path.parent, dataset, slice_)}\n"
     if not path.exists():
         floor = FLOOR_OF_RATINGS if slice_.kind.rated else FLOOR_OF_GRADES
-        text = f"{HEAD.format(name=dataset.name)}kind: judged\nfloor: {floor}\n"
+        text = f"{HEAD.format(name=dataset.name)}kind: judged\nfloor: {floor}\n{WAIVED}"
         if slice_.cluster:
             text += f"cluster: {slice_.cluster}\n"
         return f"{text}languages:\n{entry}"

@@ -49,6 +49,7 @@ def merged(
         samples={name: part.sample for name, part in parts.items() if part.sample},
         labels=labels,
         label_datasets=_label_datasets(reports),
+        rule_checks=_rule_checks(reports),
         shards=shards if shards and shards.missing else None,
     )
     facts = _facts(reports, _last_attempts(reports))
@@ -165,6 +166,14 @@ def _facts(reports: Sequence[Report], last_attempts: Sequence[Report]) -> Facts:
             )
         ),
     )
+
+
+def _rule_checks(reports: Iterable[Report]) -> dict[str, str]:
+    """Return what the model said in any part of answers that rules before it settled."""
+    checks: dict[str, str] = {}
+    for report in reports:
+        checks.update(report.judging.rule_checks)
+    return checks
 
 
 def _first_decided(reports: Sequence[Report]) -> Decided:

@@ -1,10 +1,10 @@
-"""A recorded run for a notebook: its report, and one tidy row an item."""
+"""A recorded run for a notebook: its report, one tidy row an item, and a table to read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from qagate.evaluators.core import GRADES, NO, UNANSWERED, YES, State
 from qagate.evaluators.optional import not_installed
@@ -15,6 +15,7 @@ from qagate.reports.run.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.io.formats.style import Styler
 
 _OWN = [name for name in COLUMNS if name not in ("key", "metadata", "votes", "digest")]
 _ADDED = (
@@ -38,6 +39,26 @@ TYPES: Mapping[str, str] = {
     "answer_tokens_out": "Int64",
     **dict.fromkeys(("error_kind", "old_grade", "old_answer"), "str"),
 }
+
+TABLE_COLUMNS = (
+    "id",
+    "question",
+    "context",
+    "answer",
+    "expected",
+    "grade",
+    "rating",
+    "reason",
+)
+"""What a person reads of an item, in this order."""
+TABLE_STYLE: Mapping[str, str] = {
+    "white-space": "pre-wrap",  # long lines are wrapped, line breaks stay
+    "overflow-wrap": "anywhere",
+    "max-width": "60ch",
+    "text-align": "left",
+    "vertical-align": "top",
+}
+"""CSS of each cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +98,26 @@ class Run:
                 pd.CategoricalDtype(list(order), ordered=True)
             )
         return frame.astype(TYPES)
+
+    def table(self, keys: Iterable[str] | None = None) -> Styler:
+        """Return items as a table that a notebook shows with whole texts, wrapped.
+
+        A row an item, in the order of the report; with ``keys`` those items in that order.
+        Columns are ``TABLE_COLUMNS`` without those that are empty for each of these items.
+        Outside of a notebook ``to_html()`` gives the same as text. Raises ImportError without
+        pandas, KeyError for a key that the run does not have.
+        """
+        frame = self.frame()
+        if keys is not None:
+            frame = frame.loc[list(keys)]
+        filled = [name for name in TABLE_COLUMNS if _has_text(frame[name])]
+        table = frame[filled].style.format(na_rep="", escape="html")
+        return table.hide(axis="index").set_properties(None, **TABLE_STYLE)
+
+
+def _has_text(column: pd.Series[Any]) -> bool:
+    """Return whether any cell of a column shows something."""
+    return any(column.dropna().astype(str))
 
 
 def _rows(report: Report) -> list[dict[str, object]]:

@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ import pytest
 
 from qagate.cases.dataset import Dataset, Plan, clusters_in
 from qagate.evaluators.core import Outcome
+from qagate.evaluators.judges.rule_checks import checks_in_part
 from qagate.evaluators.models.pricing import Pricing
 from qagate.evaluators.models.spec import Spec
 from qagate.evaluators.number_text import money, part_of_cost
@@ -141,6 +143,10 @@ class RunPreview:
         if canaries.calls:
             yield from plan_lines("canaries", canaries.calls, canaries)
             judged += canaries
+        checks = self._rule_check_forecast(keys)
+        if checks.calls:
+            yield from plan_lines("checks of rules", checks.calls, checks)
+            judged += checks
         for line in self._judged_anew(anew):
             yield from wrapped(line)
         whole = sum(forecasts.values(), judged)
@@ -217,6 +223,17 @@ class RunPreview:
 
         async def calls(kept: KeptReplies) -> list[costs.Call]:
             return await costs.canary_calls(tasks, kept)
+
+        return self._forecast(self._kept(calls))
+
+    def _rule_check_forecast(self, keys: Sequence[str]) -> Forecast:
+        """Return what it takes to check rules before a model."""
+        tasks = [self._tasks[key] for key in keys]
+        shard = self._plan.shard
+        most = checks_in_part(1 if shard is None else shard.of)
+
+        async def calls(kept: KeptReplies) -> list[costs.Call]:
+            return await costs.rule_check_calls(tasks, kept, most)
 
         return self._forecast(self._kept(calls))
 
@@ -311,7 +328,7 @@ class RunPreview:
                 clusters,
                 baseline=self._is_paired,
                 discordances=discordances,
-                sets=self._label_sets(),
+                sets=self._label_sets,
             )
             for line in lines:
                 gate, _, power = line.partition(": ")
@@ -319,6 +336,7 @@ class RunPreview:
         for power, gates in gates_by_power.items():
             yield f"{', '.join(gates)}: {power}"
 
+    @cached_property
     def _label_sets(self) -> list[LabelSet]:
         """Return the labels as the earlier run's judge graded them, else as one without errors."""
         sets = label_sets_in(self._baseline.report) if self._baseline else []

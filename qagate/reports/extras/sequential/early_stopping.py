@@ -7,17 +7,20 @@ items at once keeps its slice from being stopped.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from qagate.cases.dataset import SEQUENTIAL, Plan, PlannedItem
+from qagate.cases.dataset import SEQUENTIAL, Plan, PlannedItem, Slice
 from qagate.evaluators.core import Outcome, UsageError
+from qagate.evaluators.judges.rule_checks import rules_of
 from qagate.evaluators.runtime.engine import stopped_outcome
 from qagate.evaluators.statistics.betting import Evidence
+from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.sequential.sequential import (
     SequentialGate,
     place_of,
     sequential_gates_of,
 )
+from qagate.reports.judge.rule_errors import rule_errors
 from qagate.reports.plugin.calibrator import Calibrator
 from qagate.reports.plugin.feature import Feature
 from qagate.reports.plugin.options import RunOptions
@@ -133,7 +136,7 @@ class _Watched:
                 sides.append(side)
         self.gate = replace(self.gate, sides=tuple(sides))
 
-    def advance(self, ended: Mapping[str, Record]) -> None:
+    def advance(self, ended: Mapping[str, Record], rules: "RulesSoFar") -> None:
         """Take in the units that have ended since; what is not asked again has."""
         units, before = self.gate.units, len(self.evidence.sizes)
         known = before
@@ -143,7 +146,47 @@ class _Watched:
             self.evidence.add(self.gate.ends(units[known], ended))
             known += 1
         if known > before and not self.is_over and not self.gate.blocked:
-            self.is_over = self.gate.verdict(self.evidence) != "INCONCLUSIVE"
+            self.is_over = self._is_decided(ended, rules)
+
+    def _is_decided(self, ended: Mapping[str, Record], rules: "RulesSoFar") -> bool:
+        """Return whether the report would decide the gate by what has ended."""
+        state, _ = self.gate.decided(self.evidence, ended)
+        if state != "PASS" or not rules.are_checked:
+            return state != "INCONCLUSIVE"
+        slices = [side.slice_ for side in self.gate.sides]
+        gate = self.gate.with_misread(rules.misread(slices, ended))
+        state, _ = gate.decided(self.evidence, ended)
+        return state != "INCONCLUSIVE"
+
+
+@dataclass(slots=True, kw_only=True)
+class RulesSoFar:
+    """What a model has said until now of answers that rules before it settled."""
+
+    judge: str
+    labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def are_checked(self) -> bool:
+        """Whether there are rules before a model."""
+        return bool(rules_of(self.judge))
+
+    def misread(
+        self, slices: Sequence[Slice], ended: Mapping[str, Record]
+    ) -> dict[str, Estimate]:
+        """Return which share of the answers of each slice the rules may have misread.
+
+        A check that is under way counts as a difference: nothing is decided before it is over.
+        """
+        records: dict[str, list[Record]] = defaultdict(list)
+        for record in ended.values():
+            records[f"{record.dataset}:{record.language}"].append(record)
+        misread = {}
+        for slice_ in slices:
+            of_slice = records[slice_.name]
+            errors = rule_errors(slice_, of_slice, self.judge, self.labels)
+            misread[slice_.name] = errors.misread
+        return misread
 
 
 class EarlyStopping:
@@ -181,6 +224,7 @@ class EarlyStopping:
         self._decided: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
+        self._rules = RulesSoFar(judge=judge)
         self._watched: list[_Watched] | None = None
         self.select(list(plan.items))
 
@@ -214,6 +258,10 @@ class EarlyStopping:
             self._ahead, max(MIN_IN_HAND, ended // 8)
         )
 
+    def note_rule_check(self, key: str, label: str) -> None:
+        """Note what the model says of an answer that rules before it settled."""
+        self._rules.labels[key] = label
+
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note an item's outcome; return the keys that need no longer be asked."""
         self._outcomes[outcome.key] = outcome
@@ -235,7 +283,7 @@ class EarlyStopping:
         if may_be_other_set:
             self._hold_to_tries(self._watched)
         for one in self._watched:
-            one.advance(self._ended)
+            one.advance(self._ended, self._rules)
         unneeded: list[str] = []
         for slice_ in (one for one in self._slices if one.name not in self._decided):
             about = (

@@ -178,6 +178,34 @@ class SequentialGate(GateAtAnyLook):
         ]
         return betting.first_verdict(tests, self.strictness.capital) or "INCONCLUSIVE"
 
+    def decided(
+        self, evidence: betting.Evidence, new: Mapping[str, Record]
+    ) -> tuple[GateState, str]:
+        """Return the verdict, and why the judge's errors do not let a PASS stand.
+
+        Both early stopping and the report go by it: where nothing more is asked, the report says
+        the same. ``new`` has records that ended since, by key.
+        """
+        state = self.verdict(evidence)
+        doubt = self._doubt(new) if state == "PASS" else ""
+        return ("INCONCLUSIVE", doubt) if doubt else (state, "")
+
+    def with_misread(self, misread: Mapping[str, Estimate]) -> "SequentialGate":
+        """Return the gate where rules before a model may have misread these shares, by slice."""
+        sides = []
+        for side in self.sides:
+            judge = side.judge
+            if judge is not None and side.slice_.name in misread:
+                judge = replace(judge, misread=misread[side.slice_.name])
+            sides.append(replace(side, judge=judge))
+        if self.threshold.paired:
+            return replace(self, scale=judge_scale(sides, self.threshold.of))
+        judge = self.judge
+        name = self.sides[0].slice_.name
+        if judge is not None and name in misread:
+            judge = replace(judge, misread=misread[name])
+        return replace(self, judge=judge)
+
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
@@ -187,8 +215,8 @@ class SequentialGate(GateAtAnyLook):
             seen = betting.Evidence.of(self.ends(unit, {}) for unit in own if unit)
             if seen.sizes:
                 parts[side.slice_.language] = seen.seen(self.sign)
-        state, estimate, lost = self.verdict(found), UNDEFINED, self.lost_of(parts)
-        doubt = self._doubt() if state == "PASS" else ""
+        state, doubt = self.decided(found, {})
+        estimate, lost = UNDEFINED, self.lost_of(parts)
         values = [low for unit in ends for low, high in unit if low == high]
         if values:
             points = [sum(values) / len(values), *(found.interval or ())]
@@ -198,23 +226,24 @@ class SequentialGate(GateAtAnyLook):
             estimate = Estimate.of(
                 mean, (span[0], span[1]) if span else None, len(values)
             )
-        reason = lost + self._reason(state, estimate)
+        shown: GateState = "PASS" if doubt else state
+        reason = lost + self._reason(shown, estimate)
         if doubt:
-            state = "INCONCLUSIVE"
             reason = f"{reason}; {doubt}"
         if self.way:
             reason = f"{self.way}: {reason}"
         return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
 
-    def _doubt(self) -> str:
+    def _doubt(self, new: Mapping[str, Record]) -> str:
         """Return why the judge's errors do not let a bar pass; empty where they do."""
         if self.judge is None:
             return ""
         asked = []
         for unit in self.units:
             for _, _, record in unit:
-                if record.outcome != "stopped":
-                    asked.append(record)
+                ended = new.get(record.key, record)
+                if ended.outcome != "stopped":
+                    asked.append(ended)
         return doubt_of(self.judge, asked, self.threshold)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:

@@ -7,23 +7,27 @@
   ];
   const SHOWN = 6; // filters; the others are folded
   const KEPT = ["order", "group", "view"]; // selects that the address keeps, next to the filters
+  const EXPORTED = ["key", "dataset", "language", "row", "repeat", "outcome", "grade", "score", "flip",
+    "question", "expected", "answer", "reason", "error", "model", "judge"];
+  const MARKS = /\p{M}/gu; // accents, once they stand apart from their letters
   const OFFERED = 60; // values of a metadata column that a filter still helps with
+  const FLIPS = { broke: "▼ broke", fixed: "▲ fixed" };
   const DEEPEST = 6; // lists and quotes of a formatted answer in one another
   const COMPARED = 400; // words of two answers that are compared
-  const RANKS = { error: 1, missing: 1, failed: 2, passed: 3, stopped: 4 };
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
   const byId = (id) => document.getElementById(id);
   const wordOf = (value) => value === "failed" ? "missed" : value;
   const count = (number) => number.toLocaleString("en");
   const collate = new Intl.Collator("en", { numeric: true }).compare;
-  const fold = (text) => text.normalize("NFKC").toLowerCase();
+  // Neither case nor accents matter to a search: "Lodz" finds "Łódź".
+  const fold = (text) => text.normalize("NFKD").replace(MARKS, "").toLowerCase()
+    .replaceAll("ł", "l").replaceAll("ø", "o").replaceAll("đ", "d").replaceAll("ß", "ss").replaceAll("ı", "i");
 
-  const { columns, words, rows } = JSON.parse(byId("data").textContent);
+  const { columns, words, rows, order: worstFirst } = JSON.parse(byId("data").textContent);
   const sent = JSON.parse(byId("sent").textContent);
   const items = rows.map((row) => Object.fromEntries(
     columns.map((name, at) => [name, words[name] ? words[name][row[at]] : row[at]])));
-  const rankOf = (item) => item.flip === "broke" ? 0 : RANKS[item.outcome];
-  const urgent = [...items].sort((a, b) => rankOf(a) - rankOf(b));
+  const urgent = worstFirst.map((place) => items[place]);
   const known = new Map(items.map((item) => [item.key, item]));
   const body = byId("items").tBodies[0];
   const selects = [];
@@ -32,6 +36,7 @@
   let groups = new Map();
   let page = 0;
   let target = "";
+  let isTyping = false;
 
   // Every text of a model or a file becomes a text node: nothing here reads markup.
   const make = (tag, attributes, ...children) => {
@@ -228,7 +233,7 @@
     else byId(id).remove();
     opened[open ? "add" : "delete"](item);
     target = open ? item.key : "";
-    keep();
+    keep(true);
   };
 
   const middle = (item) => {
@@ -252,9 +257,8 @@
       make("span", { class: `badge ${item.outcome}` }, wordOf(item.outcome)), " ", make("b", {}, item.grade));
     const row = make("tr", { role: "row", class: `item ${item.outcome}${item.key === target ? " target" : ""}` },
       make("th", { role: "rowheader", scope: "row" }, button,
-        make("span", { class: "range" }, placeOf(item)),
-        item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : "",
-        item.flip === "broke" || item.flip === "fixed" ? make("span", { class: "range" }, `${item.flip === "broke" ? "▼" : "▲"} ${item.flip}`) : ""),
+        make("span", { class: "range" }, [placeOf(item), FLIPS[item.flip]].filter(Boolean).join(" · ")),
+        item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : ""),
       ...middle(item),
       cell(item.error ? "Error" : "Reason", item.error || prose(item.reason, "")));
     button.addEventListener("click", () => toggle(button, row, item));
@@ -310,11 +314,14 @@
     draw();
   };
 
-  const changed = () => {
+  // A choice is a step that Back undoes; the letters of one search are a step together.
+  const changed = (event) => {
+    const isLetter = event?.target === byId("search");
     target = "";
     opened.clear();
     narrow();
-    keep();
+    keep(!(isLetter && isTyping));
+    isTyping = isLetter;
   };
 
   const clear = () => {
@@ -324,21 +331,25 @@
   };
 
   // Search, filters, order and the open item stand in the address, behind the #: a link has them.
-  const keep = () => {
+  const keep = (isStep) => {
     const state = new URLSearchParams();
     if (byId("search").value) state.set("q", byId("search").value);
     for (const id of KEPT) if (byId(id).value) state.set(id, byId(id).value);
     for (const select of selects) if (select.value) state.set(select.dataset.name, select.value);
+    if (page) state.set("page", page + 1);
     const plain = String(state) === "";
     if (target && !plain) state.set("item", target);
     const item = target ? `#item-${encodeURIComponent(target)}` : "#items-title";
-    const ours = /^#item/.test(location.hash);
-    if (!plain || target || ours) history.replaceState(null, "", plain ? item : `#items?${state}`);
+    const isOurs = /^#item/.test(location.hash);
+    const address = plain ? item : `#items?${state}`;
+    if ((plain && !target && !isOurs) || address === location.hash) return;
+    history[isStep ? "pushState" : "replaceState"](null, "", address);
   };
 
   const turn = (step) => {
     page += step;
     draw();
+    keep(true);
     byId("items-title").focus();
   };
 
@@ -382,6 +393,13 @@
 
   // The address has a state of the list: a link to a gate's items, or what was kept there.
   const restore = () => {
+    isTyping = false;
+    if (location.hash === "" || location.hash === "#items-title") {
+      clear();
+      opened.clear();
+      target = "";
+      return narrow();
+    }
     if (!location.hash.startsWith("#items?")) return follow();
     const state = new URLSearchParams(location.hash.slice(7));
     const choose = (element, value) => {
@@ -394,6 +412,8 @@
     for (const id of KEPT) choose(byId(id), state.get(id));
     for (const select of selects) choose(select, state.get(select.dataset.name));
     narrow();
+    page = Math.min(Math.max(0, (Number(state.get("page")) || 1) - 1), Math.max(0, Math.ceil(found.length / PAGE) - 1));
+    if (page) draw();
     if (known.has(state.get("item"))) show(state.get("item"));
     else byId("items-title").focus();
   };
@@ -405,6 +425,59 @@
     if (!sides) return;
     before.replaceChildren(...marked(sides[0], "del"));
     now.replaceChildren(...marked(sides[1], "ins"));
+  };
+
+  // A cell that a spreadsheet would take for a formula begins with an apostrophe.
+  const cellOf = (value) => {
+    const text = String(value ?? "");
+    const guarded = /^\s*[=+@\-\uff1d\uff0b\uff20\uff0d]/.test(text) && typeof value !== "number" ? `'${text}` : text;
+    return `"${guarded.replaceAll('"', '""')}"`;
+  };
+
+  const exportShown = () => {
+    const head = [...EXPORTED, "old_grade", "old_answer"].map(cellOf).join(",");
+    const lines = found.map((item) => [...EXPORTED.map((name) => item[name]), item.before?.[1], item.before?.[0]].map(cellOf).join(","));
+    const file = new Blob(["\ufeff", [head, ...lines].join("\r\n"), "\r\n"], { type: "text/csv" });
+    const link = make("a", { href: URL.createObjectURL(file), download: "answers.csv" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+
+  const move = (step) => {
+    const buttons = [...body.querySelectorAll(".open")];
+    const at = buttons.indexOf(document.activeElement);
+    const next = buttons[at < 0 ? 0 : at + step];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+    return Boolean(next);
+  };
+
+  const pressed = (event) => {
+    const isField = event.target.matches("input, select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape" && event.target === byId("search")) return byId("search").blur();
+    if (isField) return;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const isInList = event.target.closest("#items");
+    if (event.key === "/") byId("search").focus();
+    else if (!(step && isInList && move(step))) return;
+    event.preventDefault();
+  };
+
+  // Tokens are known where a price is not: whoever knows it types it in.
+  const showPrice = () => {
+    const field = byId("price");
+    const dollars = field.value === "" ? null : Number(field.value) * Number(field.dataset.tokens) / 1e6;
+    byId("priced").textContent = dollars === null ? "" : `about $${dollars.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  };
+
+  const followSections = () => {
+    const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
+    const watch = new IntersectionObserver((entries) => {
+      for (const { target: head, isIntersecting } of entries)
+        if (isIntersecting) for (const [id, link] of links) link.classList.toggle("here", id === head.id);
+    }, { rootMargin: "0px 0px -70% 0px" });
+    for (const id of links.keys()) if (byId(id)) watch.observe(byId(id));
   };
 
   for (const [name, label] of FILTERS) offer(name, label);
@@ -424,6 +497,13 @@
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
   byId("clear").addEventListener("click", () => { clear(); changed(); });
+  byId("export").addEventListener("click", exportShown);
+  document.addEventListener("keydown", pressed);
+  if (byId("price")) {
+    byId("pricing").hidden = false;
+    byId("price").addEventListener("input", showPrice);
+  }
+  followSections();
   addEventListener("hashchange", restore);
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");

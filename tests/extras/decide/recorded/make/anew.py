@@ -26,7 +26,7 @@ from items import write_items
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent
 COMPRESSED_FROM = 12_000
-"""Bytes from which a text file is kept as ``.gz``."""
+"""Characters from which a text file is kept as ``.gz``."""
 QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
     "DO_NOT_TRACK": "1",
