@@ -325,6 +325,8 @@ def test_one_order_everywhere(runs: dict[str, Report], name: str) -> None:
     assert rows is not None
     assert rows.rows[0].slice == first
     assert worst_first.items(made)[0].language == first.partition(":")[2]
+    assert worst_first.by_slice(made, made.slices)[0].name == first
+    assert worst_first.by_slice(made, made.health)[0].name == first
     called = Names.of(made).of_slice(first)
     table = re.findall(r"^\| (\w+) \|", markdown.render(made), re.MULTILINE)
     assert table[0] == called

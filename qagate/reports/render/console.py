@@ -241,8 +241,7 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
     )
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
-    order = worst_first.slices(report)
-    for one in sorted(compared.slices, key=lambda part: _place(part.name, order)):
+    for one in worst_first.by_slice(report, compared.slices):
         cells = (
             one.name,
             one.difference.n,
@@ -270,10 +269,6 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
             )
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
-
-
-def _place(name: str, order: Sequence[str]) -> int:
-    return order.index(name) if name in order else len(order)
 
 
 def width() -> int:

@@ -66,6 +66,7 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         drawn=DRAWN,
         screen=first_screen(report),
         families=gate_families(report),
+        by_slice=partial(worst_first.by_slice, report),
         **views.sections(report),
     )  # fmt: skip
 

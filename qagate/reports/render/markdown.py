@@ -6,7 +6,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, chain, islice
 
 from jinja2 import Template
@@ -68,6 +68,7 @@ def render(report: Report) -> str:
         judge_title=JUDGE_TITLE,
         gates=worst_first.gates(report),
         sentence=sentence_of(report),
+        by_slice=partial(worst_first.by_slice, report),
         languages=language_rows(report),
         lost=[lost_row(lost) for lost in worst_first.five_lost(report)],
         judge=judge_sentence(report, telling),

@@ -6,8 +6,9 @@ all ask here, so that a language that fails is the first in each of them.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from qagate.evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from qagate.evaluators.kinds import MARKS
@@ -58,6 +59,23 @@ def slices(report: Report) -> list[str]:
     names = dict.fromkeys(part.name for part in report.slices)
     names |= dict.fromkeys(gate.slice for gate in report.decision.gates)
     return sorted(names, key=rank)
+
+
+class OfSlice(Protocol):
+    """Something that is about one slice."""
+
+    @property
+    def name(self) -> str:
+        """The slice, or a pool."""
+
+
+Part = TypeVar("Part", bound=OfSlice)
+
+
+def by_slice(report: Report, parts: Iterable[Part]) -> list[Part]:
+    """Return what is about single slices in the order of these; pools without a gate last."""
+    place = {name: rank for rank, name in enumerate(slices(report))}
+    return sorted(parts, key=lambda part: place.get(part.name, len(place)))
 
 
 def _worst_states(report: Report) -> Mapping[str, GateState]:
