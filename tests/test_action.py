@@ -63,9 +63,10 @@ def outputs(runner: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def scores(path: Path, right: int) -> Path:
-    """Write a table of 400 items, of which so many are right."""
-    return as_csv(path, [{"id": f"q{n}", "score": int(n < right)} for n in range(400)])
+def scores(path: Path, right: int, *, step: int = 1) -> Path:
+    """Write a table of 400 items, of which so many are right; from the last with ``step`` -1."""
+    rows = [{"id": f"q{n}", "score": int(n < right)} for n in range(400)]
+    return as_csv(path, rows[::step])
 
 
 @pytest.mark.parametrize(("right", "code"), [(360, 0), (200, 1), (343, 6)])
@@ -74,7 +75,8 @@ def test_the_last_step_ends_in_the_code_of_decide(
 ) -> None:
     """The step that decides does not end the job: report and comment come between."""
     new = scores(tmp_path / "new.csv", right)
-    old = scores(tmp_path / "old.csv", 360)
+    # In another order: one file against itself decides nothing.
+    old = scores(tmp_path / "old.csv", 360, step=-1)
     given = {"NEW": str(new), "BASELINE": str(old), "MARGIN": "", "OPTIONS": ""}
     status, printed = run_step("Decide", tmp_path, **given)
     assert status == 0, printed

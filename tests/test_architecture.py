@@ -238,6 +238,26 @@ def test_commands_are_in_one_folder() -> None:
     assert elsewhere == set()
 
 
+READERS = {
+    "qagate/evaluators/typed_data.py",
+    "qagate/evaluators/reply_fields.py",
+}
+"""The modules that turn data of others into values of a type; one of them is for replies alone."""
+
+
+def test_data_of_others_have_one_reader() -> None:
+    """A second one would check other things: what one lets through the other must bear."""
+    converting = set()
+    for path, tree in product().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in (
+                "msgspec.convert",
+                "msgspec.json.decode",
+            ):
+                converting.add(path)
+    assert converting == READERS
+
+
 def test_public_class_names_are_unique() -> None:
     """A class name that two files share makes a reader ask which one is meant."""
     places: dict[str, list[str]] = defaultdict(list)

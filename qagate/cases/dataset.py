@@ -291,6 +291,8 @@ class Dataset:
     """The gates that a gates file made easier to pass."""
     baseline_required: bool = False
     """Whether a run without a baseline decides nothing."""
+    decided_together: bool = False
+    """Whether its pooled gates decide for each slice: they are tasks of another tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

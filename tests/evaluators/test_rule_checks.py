@@ -24,6 +24,7 @@ from qagate.evaluators.runtime.caller import CallSettings
 from qagate.evaluators.runtime.forecast import NOTHING_KEPT, rule_check_calls
 from qagate.evaluators.runtime.outcomes import Status
 from qagate.evaluators.runtime.task import Task
+from tests.evaluators.test_canaries import Waves
 from tests.support.engine_bench import Bench, correct
 from tests.support.scripted import Scripted, make_case, make_rubric
 
@@ -164,6 +165,17 @@ def test_shards_share_the_checks_of_a_slice(tmp_path: Path) -> None:
     assert [checks_in_part(parts) for parts in (1, 8, 60, 100)] == [60, 8, 1, 1]
     status = World(tmp_path).run(most=checks_in_part(8))
     assert len(status.rule_checks) == 8
+
+
+def test_in_batches_checks_take_one_more_wave_at_most(tmp_path: Path) -> None:
+    world = World(tmp_path, settled=70, left=10)
+    bench = Bench(tmp_path, world.tasks, run=RunIdentity(id="first", started=0.0))
+    route = Waves(bench.ledger)
+    bench.engine._caller.route = route
+    bench.run(window=10_000)
+    assert len(bench.engine.status.rule_checks) == 60
+    assert len(route.waves) <= 2
+    assert sum(map(len, route.waves)) == 60 + 10
 
 
 def test_checks_of_known_answers_are_foreseen(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
+from qagate.evaluators.typed_data import Count
+
 WRONG_CANARIES = 45
 """Of a language and rubric: grades that do not pass, but for those that say NOT_ATTEMPTED."""
 SILENT_CANARIES = 15
@@ -62,11 +64,11 @@ class CanaryResult:
     """Empty for the answers that pass, which are drawn over all languages."""
     rubric: str
     """The rubric's version; empty as ``language``."""
-    asked: int
+    asked: Count
     """Grades that were asked anew."""
-    differ: int
+    differ: Count
     """Those that came out otherwise; ratings on the other side of the bar."""
-    lacking: int = 0
+    lacking: Count = 0
     """Canaries that could not be asked."""
     void: str = ""
     """Why the kept grades count no more; empty where they stand."""

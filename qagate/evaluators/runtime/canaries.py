@@ -10,7 +10,6 @@ them: what a judge has not asked for yet cannot be a grade that is void.
 """
 
 import asyncio
-import json
 import math
 import time
 from collections import Counter
@@ -24,10 +23,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
-from typing import Self
-
-import msgspec
+from dataclasses import dataclass
 
 from qagate.evaluators import core
 from qagate.evaluators.answers.reader import read_text
@@ -49,6 +45,8 @@ from qagate.evaluators.models.versions import version_of
 from qagate.evaluators.runtime.caller import Caller, Meter
 from qagate.evaluators.runtime.item_worker import JUDGING_GRACE_SECONDS, ItemWorker
 from qagate.evaluators.runtime.task import CallsRight, Task
+from qagate.evaluators.text import canonical
+from qagate.evaluators.typed_data import Timestamp, encode
 
 CANARIES = "canaries"
 """The kind of a document with the results of a run's canaries, under the id of the run."""
@@ -237,14 +235,14 @@ class Canaries:
     def _known_results(self) -> dict[JudgePlace, CanaryResult]:
         """Return the results that this run has already: it asks once, in whatever attempt."""
         run = self._caller.run.id
-        text = self._caller.ledger.documents(CANARIES, [run]).get(run)
-        kept = None if text is None else KeptResults.read(text)
+        documents = self._caller.ledger.documents_as(CANARIES, KeptResults, [run])
+        kept: KeptResults | None = documents.get(run)
         if kept is None:
             return {}
         if self._caller.is_replay:
             self._as_of = kept.at
             self._since.clear()
-        return dict(kept.results)
+        return kept.by_place
 
     async def _kept_grades(self, places: Collection[JudgePlace]) -> list[KeptGrade]:
         """Return the kept grades in these places that would count, each once."""
@@ -364,11 +362,10 @@ class Canaries:
             if place.judge in model_of:
                 await void(ledger, _part(place, model_of[place.judge]), began)
         self._since.clear()
-        whole = [result for result in results if not result.lacking]
-        text = KeptResults(
-            at=time.time(), results={result.place: result for result in whole}
-        )
-        await ledger.keep(CANARIES, self._caller.run.id, text.written())
+        whole = tuple(result for result in results if not result.lacking)
+        kept = KeptResults(at=time.time(), results=whole)
+        text = canonical(encode(kept))
+        await ledger.keep(CANARIES, self._caller.run.id, text)
 
     def _meter(self, *, kept_only: bool = False) -> Meter:
         """Return a meter for calls that judge."""
@@ -377,48 +374,26 @@ class Canaries:
         return meter
 
 
-class _Document(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The results of a run's canaries as the ledger holds them."""
-
-    at: float
-    results: tuple[CanaryResult, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptResults:
     """The results of a run's canaries, as the ledger keeps them."""
 
-    at: float
+    at: Timestamp
     """When they were kept, in seconds since 1970."""
-    results: Mapping[JudgePlace, CanaryResult]
+    results: tuple[CanaryResult, ...]
 
-    @classmethod
-    def read(cls, text: str) -> Self | None:
-        """Return the results of a document; None for one that is damaged."""
-        try:
-            document = msgspec.convert(json.loads(text), _Document)
-        except (ValueError, RecursionError):
-            return None
-        results = {result.place: result for result in document.results}
-        return cls(at=document.at, results=results)
-
-    def written(self) -> str:
-        """Return them as JSON."""
-        results = [asdict(result) for result in self.results.values()]
-        return json.dumps({"at": self.at, "results": results})
+    @property
+    def by_place(self) -> dict[JudgePlace, CanaryResult]:
+        """The results by the judge that they are about, and where."""
+        return {result.place: result for result in self.results}
 
 
 def latest_results(ledger: Ledger) -> dict[JudgePlace, CanaryResult]:
     """Return the latest results of any run, by place."""
-    of_runs = []
-    for text in ledger.documents(CANARIES).values():
-        kept = KeptResults.read(text)
-        if kept is not None:
-            of_runs.append(kept)
-    of_runs.sort(key=lambda kept: kept.at)
+    of_runs = ledger.documents_as(CANARIES, KeptResults).values()
     results: dict[JudgePlace, CanaryResult] = {}
-    for kept in of_runs:
-        results.update(kept.results)
+    for kept in sorted(of_runs, key=lambda kept: kept.at):
+        results.update(kept.by_place)
     return results
 
 

@@ -132,6 +132,7 @@ def _dataset_data(dataset: Dataset) -> dict[str, object]:
         "left_out": encode(dataset.left_out),
         "laxer": encode(dataset.laxer),
         "baseline_required": dataset.baseline_required,
+        "decided_together": dataset.decided_together,
         "slices": [_slice_data(slice_) for slice_ in dataset.slices.values()],
     }
 

@@ -719,6 +719,9 @@ def _session(
         for one in gates
         if one.threshold.paired and not one.threshold.of_usage
     }
+    for dataset in run.datasets:
+        if dataset.decided_together and f"{dataset.name}:*" in paired:
+            decided |= {slice_.name for slice_ in run.of(dataset)}
     needs_pairs = _needing_pairs(run, compared)
     failed = {gate.slice for gate in gates if gate.state == "FAIL"}
     return replace(

@@ -244,6 +244,25 @@ def test_repeats_are_one_value_by_the_headlines_reducer(tmp_path: Path) -> None:
     assert "all lost 80 of 120 answers" in line
 
 
+def test_of_several_reducers_the_headlines_counts(tmp_path: Path) -> None:
+    """At most one epoch of OLD is right, and the mean is what inspect shows."""
+    new, old = pair(tmp_path, "inspect")
+
+    def by_mean(log: Any) -> None:
+        _in_three_epochs(log)
+        (by_max,) = log["results"]["scores"]
+        mean = {"accuracy": {"name": "accuracy", "value": 1 / 3}}
+        by_mean = {**by_max, "reducer": "mean", "metrics": mean}
+        log["results"]["scores"] = [by_max, by_mean]
+        log["results"]["headline"]["reducer"] = "mean"
+
+    for path in (new, old):
+        changed(path, by_mean)
+    verdict(tmp_path, new, old)
+    (gate,) = load_report(tmp_path / "out").decision.gates
+    assert gate.estimate.n == 3 * ITEMS
+
+
 @pytest.mark.parametrize(
     ("reducer", "value"),
     [

@@ -1,6 +1,7 @@
 """Claims about ``qagate label``: what it writes, takes in, and refuses."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,14 @@ from tests.support.labelling import (
     by_its_letter,
     rated_records,
 )
-from tests.support.made_runs import RUBRIC, answered
+from tests.support.made_runs import (
+    RUBRIC,
+    answered,
+    facts_dataset,
+    graded_slice,
+    run_of,
+    written,
+)
 from tests.support.reviewing import saved
 
 MANY = "c" * 40 + "i" * 35 + "n" * 10
@@ -437,6 +445,45 @@ def test_answers_of_both_runs_are_labelled(
         "r1": 2,
         "r0": 2,
     }
+
+
+# Where the data set is
+
+
+def test_a_language_that_only_items_named_is_labelled_too(
+    project: LabelProject,
+) -> None:
+    """The data set's ``languages.default`` served it, and its labels are served alike."""
+    project.declare(
+        "kind: graded\nrubric: simpleqa\nlanguages:\n"
+        "  pl: {file: pl.csv}\n  default: {rubric_language: en}\n"
+    )
+    run = project.graded("ci")
+    assert main(["label", str(run)]) == 0
+    page = (run / "label.html").read_text("utf-8")
+    ids = re.findall(r"facts-en-i\d@\w+", page)
+    verdicts = dict.fromkeys(ids, CORRECT)
+    project.accept(saved(project.root / "anna.json", "Anna", verdicts))
+    labels = load_dataset(project.labels.with_name("dataset.yaml")).slices["en"]
+    assert labels.rubric is not None
+    assert labels.rubric.language == "en"
+
+
+def test_labels_of_a_bundled_set_are_kept_elsewhere(
+    tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
+    """An upgrade of the package would take them away."""
+    monkeypatch.chdir(tmp_path)
+    records = [
+        replace(record, dataset="smoke", key=f"smoke-en-{record.id}")
+        for record in answered("ci")
+    ]
+    part = graded_slice(dataset="smoke")
+    dataset = facts_dataset(part, name="smoke")
+    run = written(run_of(records, dataset), tmp_path / "run")
+    assert main(["label", str(run)]) == 4
+    assert "smoke comes with this package" in capsys.readouterr().err
+    assert main(["label", str(run), "--to", "mine"]) == 0
 
 
 # What is refused

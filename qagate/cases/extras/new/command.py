@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import msgspec
-
 from qagate.cases.config import LANGUAGE
 from qagate.cases.dataset import DATASET_FILE
 from qagate.cases.extras.new.schema import dataset_schema, editor_line, schema_text
@@ -24,6 +22,7 @@ from qagate.evaluators.reading import load_yaml
 from qagate.evaluators.rubric import RUBRICS
 from qagate.evaluators.statistics.paired import shown_by
 from qagate.evaluators.text import listed, shown
+from qagate.evaluators.typed_data import decode
 
 DONE = 0
 TEXTS = Path(__file__).with_name("new.yaml")
@@ -102,7 +101,7 @@ class NewTexts:
 
 def main(argv: Sequence[str]) -> int:
     """Write the files of a data set, print their paths and return the exit code."""
-    texts = msgspec.convert(load_yaml(TEXTS), NewTexts)
+    texts: NewTexts = decode(NewTexts, load_yaml(TEXTS))
     options = _read_options(argv, list(texts.kinds))
     folder = options.to / options.name
     if folder.exists():

@@ -24,6 +24,7 @@ from qagate.reports.extras.decide.foreign_run import Choice
 from qagate.reports.extras.decide.form_table import ROLES, forms
 from qagate.reports.extras.decide.imported_run import MAX_DROP, ImportedRun, slug
 from qagate.reports.extras.decide.paths import field_path
+from qagate.reports.extras.decide.pool import TASKS, Pools
 from qagate.reports.extras.decide.reading import read_run
 from qagate.reports.extras.decide.stated import (
     contradictions,
@@ -35,7 +36,7 @@ from qagate.reports.run import report_folder
 from qagate.reports.run.baseline import load_baseline
 from qagate.reports.run.clean import line
 from qagate.reports.run.report import Report
-from qagate.reports.verdict.assemble import account
+from qagate.reports.verdict.assemble import Facts, ReportInputs, account
 
 OLD = "-baseline"
 """What the name of the folder ends with that holds the baseline as a run of ours."""
@@ -68,14 +69,16 @@ def main(argv: Sequence[str]) -> int:
 def _decided(options: argparse.Namespace) -> int:
     new, old = _imported_runs(options)
     gates = None
+    if options.pool and (options.gates or options.labels):
+        raise UsageError("--pool: --gates and --labels are of each task; leave one out")
     if options.gates is not None:
         gates = _foreign_gates(options.gates, new)
-    old_inputs = old.inputs(None)
-    new_inputs = new.inputs(gates, options.labels)
+    old_inputs, old_facts = _account_of(old, None, None, pool=options.pool)
+    new_inputs, new_facts = _account_of(new, gates, options.labels, pool=options.pool)
     old_folder = options.to.with_name(options.to.name + OLD)
-    old_report = account(old_inputs, old.facts(old_inputs), None)
+    old_report = account(old_inputs, old_facts, None)
     write_files(Files(old_report, ["json"]), old_folder)
-    report = account(new_inputs, new.facts(new_inputs), load_baseline(old_folder))
+    report = account(new_inputs, new_facts, load_baseline(old_folder))
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
     lines = []
     if not options.gates:
@@ -91,6 +94,21 @@ def _decided(options: argparse.Namespace) -> int:
     lines.append(report.decision.line)
     say(sys.stdout, *map(line, lines))
     return report.decision.code
+
+
+def _account_of(
+    imported: ImportedRun, gates: GatesFile | None, labels: Path | None, *, pool: bool
+) -> tuple[ReportInputs, Facts]:
+    """Return what the report of a side is made of, its tasks put together if asked for."""
+    inputs = imported.inputs(gates, labels)
+    facts = imported.facts(inputs)
+    if not pool:
+        return inputs, facts
+    pool_of = {}
+    for name, task in imported.run.tasks.items():
+        pool_of[slug(name)] = slug(task.group) if task.group else TASKS
+    pools = Pools(pool_of=pool_of)
+    return pools.inputs(inputs), pools.facts(facts)
 
 
 def _smallest_drops(report: Report) -> Iterator[str]:
@@ -231,6 +249,8 @@ def _parser() -> RecordedRunParser:
     parser.add_argument(
         "--margin", metavar="SHARE", type=_margin, default=MAX_DROP, help=text
     )
+    text = "one verdict over all tasks, or over each group that the tool names"
+    parser.add_argument("--pool", action="store_true", help=text)
     text = "thresholds, in place of --margin"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"

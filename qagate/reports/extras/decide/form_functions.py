@@ -137,9 +137,18 @@ _REDUCERS = re.compile(
 
 
 def _inspect_stated(part: Part) -> list[StatedFigure]:
+    """Return the figures of each score by one reducer: that of the headline, else the first."""
+    results = part_of(part.head, "results")
+    headline_reducer = part_of(results, "headline").get("reducer")
     figures = []
-    for score in mappings_in(part_of(part.head, "results").get("scores")):
+    seen = set[tuple[str, str]]()
+    for score in mappings_in(results.get("scores")):
         name, scorer = str(score.get("name", "")), str(score.get("scorer", ""))
+        if headline_reducer and score.get("reducer") not in (None, headline_reducer):
+            continue
+        if (scorer, name) in seen:
+            continue
+        seen.add((scorer, name))
         reducer = str(score.get("reducer") or "mean").removesuffix("_score")
         for metric, stated in part_of(score, "metrics").items():
             value = number(part_of({"stated": stated}, "stated").get("value"))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from qagate.bundled import bundled_dataset
+from qagate.bundled import CASES, bundled_dataset
+from qagate.cases.config import with_items
 from qagate.cases.dataset import DATASET_FILE, Dataset, Slice
 from qagate.cases.discovery import dataset_files
 from qagate.cases.extras.review.goals import Draw, progress_of
@@ -105,7 +106,18 @@ class Labelling:
 
     def folder(self, slice_: Slice) -> Path:
         """Return the folder of the labels of a slice."""
-        return self.to or folder_of_labels(self.datasets[slice_.dataset])
+        if self.to is not None:
+            return self.to
+        dataset = self.datasets[slice_.dataset]
+        here = Path.cwd().resolve()
+        folder = dataset.folder.resolve()
+        if folder.is_relative_to(CASES.resolve()) and not folder.is_relative_to(here):
+            bundled = "judges_eba" if slice_.kind.rated else "judges"
+            raise UsageError(
+                f"{dataset.name} comes with this package, where your labels would be lost; keep "
+                f"them with --to mine, and give a run --items {bundled}:LANG=mine/LANG.jsonl"
+            )
+        return folder_of_labels(dataset)
 
     def rows(self, slice_: Slice) -> list[LabelRow]:
         """Return the labels of a slice that there are."""
@@ -180,10 +192,10 @@ def _open(options: argparse.Namespace) -> Labelling:
             earlier = with_reading(earlier, report.reading.old)
         answers += earlier
         command.append(f"--baseline={options.baseline}")
-    for option in ("data", "to"):
-        value = getattr(options, option)
-        if value is not None:
-            command.append(f"--{option}={value}")
+    if options.data is not None:
+        command.append(f"--data={options.data}")
+    if options.to is not None:
+        command.append(f"--to={options.to}")
     if not answers:
         raise UsageError(
             f"{run}: no answer of {', '.join(slices)} has a grade; run it with a judge first"
@@ -241,17 +253,23 @@ def _slices_of(
     report: Report, datasets: Mapping[str, Dataset], languages: Collection[str]
 ) -> dict[str, Slice]:
     """Return the slices of a run to label, as they are declared today."""
-    asked = {slice_.name for slice_ in report.slices}
     slices = {}
-    for dataset in datasets.values():
-        for slice_ in dataset.slices.values():
-            is_chosen = not languages or slice_.language in languages
-            if slice_.name in asked and is_chosen:
-                slices[slice_.name] = slice_
+    there = []
+    for dataset_then in report.datasets:
+        dataset = datasets.get(dataset_then.name)
+        if dataset is None:
+            continue
+        for language, slice_then in dataset_then.slices.items():
+            there.append(language)
+            if languages and language not in languages:
+                continue
+            if language not in dataset.slices:  # languages.default served it
+                path = dataset.folder / slice_then.path.name
+                dataset = with_items(dataset, language, path)
+            slices[slice_then.name] = dataset.slices[language]
     if not slices:
-        there = sorted(slice_.language for slice_ in report.slices)
         given = ", ".join(languages)
-        raise UsageError(f"--languages {given}: {hint(given, there)}")
+        raise UsageError(f"--languages {given}: {hint(given, sorted(there))}")
     return slices
 
 
