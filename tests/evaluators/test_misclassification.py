@@ -27,7 +27,6 @@ from qagate.evaluators.statistics.misclassification import (
     corrected_change,
     corrected_share,
     correlations_of,
-    kept_shares,
     margin_shown,
     pooled,
 )
@@ -143,7 +142,6 @@ def test_a_class_without_labels_has_no_row() -> None:
         questions=np.ones(1),
     )
     assert class_row(counts, NOT_ATTEMPTED, PASSING) is None
-    assert [share.of for share in kept_shares(counts, PASSING)] == [CORRECT, INCORRECT]
 
 
 def test_a_pool_weighs_its_languages() -> None:

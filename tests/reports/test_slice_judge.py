@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from qagate.cases.dataset import Slice
+from qagate.cases.labels import DRAWN_GRADE, DRAWN_SHARE
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from qagate.evaluators.kinds import NOT_CORRECT, kind_of
 from qagate.evaluators.rubric import Rubric
@@ -14,8 +15,18 @@ from qagate.evaluators.statistics.misclassification import Confusion
 from qagate.reports.judge.labels import Labels, LabelSet
 from qagate.reports.judge.measuring import slice_judge
 from qagate.reports.judge.slice_judge import SliceJudge, UnknownErrors, errors_of
+from qagate.reports.run.record import Record
 from tests.support.figures import some
-from tests.support.labelled_answers import C, Cell, N, W, label_set, right
+from tests.support.labelled_answers import (
+    C,
+    Cell,
+    N,
+    W,
+    answers,
+    label_set,
+    label_slice,
+    right,
+)
 from tests.support.made_runs import RUBRIC, SPEC, answered, facts_dataset, graded_slice
 
 MANY = right(100, 100, 100)
@@ -304,3 +315,58 @@ def test_rules_over_answers_of_ones_own_are_measured_like_a_model() -> None:
     )
     assert "not trusted" in judge.obstacle
     assert "name a model as the judge (--judge)" in judge.obstacle
+
+
+# Labels of answers that were drawn by the judge's grade
+
+
+def drawn_set(strata: Mapping[str, tuple[float, Mapping[Cell, int]]]) -> LabelSet:
+    """Return labels by the grade that they were drawn by, each with its share of all answers."""
+    slice_ = label_slice(name="reg_labels")
+    records: list[Record] = []
+    for grade, (share, counts) in strata.items():
+        for record in answers(slice_, counts):
+            number = len(records)
+            metadata = {DRAWN_GRADE: grade, DRAWN_SHARE: str(share)}
+            records.append(
+                replace(
+                    record,
+                    id=f"d{number}",
+                    key=f"calibration:d{number}",
+                    question=f"Drawn {number}?",
+                    metadata=metadata,
+                )
+            )
+    return LabelSet(slice_=slice_, records=tuple(records))
+
+
+def test_a_lenient_judge_shows_by_the_few_of_its_passes_that_were_drawn() -> None:
+    """One wrong answer among 30 of 0.975 of the answers outweighs 30 that it refused."""
+    own = drawn_set(
+        {C: (0.975, {(C, C): 31, (W, C): 1}), W: (0.025, {(W, W): 30, (N, N): 30})}
+    )
+    for sets in ([own], [own, bundled(BUNDLED)]):
+        assert reader_of(judge_of(*sets)).kept(INCORRECT).value < 0.5
+
+
+def test_few_drawn_labels_lean_on_the_bundled_ones() -> None:
+    """Thirty of each grade cannot show alone how many wrong answers pass: they borrow."""
+    own = drawn_set({C: (0.92, {(C, C): 30}), W: (0.08, {(W, W): 30, (N, N): 30})})
+    alone = reader_of(judge_of(own)).kept(INCORRECT)
+    with_bundled = reader_of(judge_of(own, bundled(BUNDLED))).kept(INCORRECT)
+    assert alone.low < 0.4
+    assert with_bundled.low == pytest.approx((1 + alone.low) / 2, abs=0.02)
+
+
+def test_the_floor_weighs_labels_that_were_drawn() -> None:
+    """A judge right on 0.97 of all answers is wrong on a third of the few that it refuses."""
+    own = drawn_set({C: (0.92, {(C, C): 60}), W: (0.08, {(W, W): 40, (C, W): 20})})
+    assert "agreement" not in obstacle(own, bundled(BUNDLED))
+    counted_once = label_set({(C, C): 60, (W, W): 40, (C, W): 20})
+    assert "agreement" in obstacle(counted_once, bundled(BUNDLED))
+
+
+def test_a_share_that_cannot_be_read_stands_for_nothing() -> None:
+    """So the labels of that grade show nothing, and what they would show counts as lost."""
+    own = drawn_set({C: ("most", {(C, C): 60}), W: (0.08, {(W, W): 60})})  # type: ignore[dict-item]
+    assert reader_of(judge_of(own, bundled(BUNDLED))).kept(INCORRECT).low < 0.6

@@ -131,7 +131,7 @@ class Confusion:
 
     def kept(self, name: str, tail: float = TAIL) -> KeptShare:
         """Return the share of a class that stays on its side of the border."""
-        return _kept_share(self.row(name), name, self.classes, self.inner, tail)
+        return kept_share(self.row(name), name, self.classes, self.inner, tail)
 
     def youden(self, tail: float = TAIL) -> Youden:
         """Return J of the classes that the judge keeps least, one on each side of the border.
@@ -303,13 +303,14 @@ def class_row(
     )
 
 
-def _kept_share(
+def kept_share(
     row: ClassRow,
     name: str,
     classes: Sequence[str],
     inner: Collection[str],
     tail: float = TAIL,
 ) -> KeptShare:
+    """Return the share of a class that stays on its side of the border, with its interval."""
     is_inner = name in inner
     value = 0.0
     for grade, share in zip(classes, row.shares, strict=True):
@@ -318,14 +319,6 @@ def _kept_share(
     value = min(1.0, value)
     low, high = wilson(value * row.size, row.size, row.z(tail)) or (0.0, 1.0)
     return KeptShare(of=name, labels=row.labels, value=value, low=low, high=high)
-
-
-def kept_shares(counts: LabelCounts, inner: Collection[str]) -> Iterator[KeptShare]:
-    """Yield how much of each class that has labels the judge keeps on its side."""
-    for name in counts.classes:
-        row = class_row(counts, name, inner)
-        if row is not None:
-            yield _kept_share(row, name, counts.classes, inner)
 
 
 def correlations_of(
@@ -388,7 +381,7 @@ def borrowed(own: ClassRow, lent: ClassRow, columns: Sequence[int]) -> ClassRow:
     low = min(lent_low, (own_share + own_low) / 2)
     lower = own if own_share <= lent_share else lent
     value = min(own_share, lent_share)
-    return ClassRow(shares=lower.shares, labels=own.labels, size=_size_with(value, low))
+    return ClassRow(shares=lower.shares, labels=own.labels, size=size_with(value, low))
 
 
 def _share_and_low(row: ClassRow, columns: Sequence[int]) -> tuple[float, float]:
@@ -397,7 +390,7 @@ def _share_and_low(row: ClassRow, columns: Sequence[int]) -> tuple[float, float]
     return share, low
 
 
-def _size_with(share: float, low: float) -> float:
+def size_with(share: float, low: float) -> float:
     """Return how many independent labels have this share and Wilson's lower end at ``low``."""
     if low <= 0:
         return 1.0

@@ -18,7 +18,7 @@ from qagate.evaluators.statistics.intervals import Array, Estimate
 from qagate.evaluators.statistics.misclassification import (
     KeptShare,
     Reader,
-    kept_shares,
+    kept_share,
 )
 from qagate.reports.judge.classes import border_of
 from qagate.reports.judge.labels import Labels, LabelSet
@@ -162,7 +162,12 @@ def _kept_shares(labels: LabelSet) -> tuple[KeptShare, ...]:
     inner = border_of(labels.slice_, "", alone.classes)
     if not inner:
         return ()
-    return tuple(kept_shares(alone.own_counts, inner))
+    shares = []
+    for name in alone.classes.names:
+        row = alone.row(name, inner)
+        if row is not None:
+            shares.append(kept_share(row, name, alone.classes.names, inner))
+    return tuple(shares)
 
 
 def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:

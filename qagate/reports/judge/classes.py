@@ -7,13 +7,16 @@ say only right or not right leave two classes as well.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from qagate.cases.dataset import Slice
+from qagate.cases.labels import DRAWN_GRADE, DRAWN_SHARE
 from qagate.cases.plan import NEAR_THE_BAR
 from qagate.evaluators.core import CORRECT
 from qagate.evaluators.kinds import NOT_CORRECT, TWO_WAY, Cluster
 from qagate.evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
+from qagate.evaluators.statistics.drawn_labels import Stratum
 from qagate.evaluators.statistics.metrics import metrics_of
 from qagate.evaluators.statistics.misclassification import LabelCounts
 from qagate.reports.metrics.summary import counted_outcomes
@@ -109,17 +112,9 @@ def count_labels(
     """
     clusters: dict[Cluster, list[tuple[int, ...]]] = defaultdict(list)
     for own_slice, record in answers:
-        label = record.label or ""
-        name = classes.of(label)
-        if not name or not _is_near(slice_, label):
-            continue
-        grade = ""
-        if record.is_graded:
-            grade = classes.of(record.result)
-        if not grade:
-            grade = _wrong_side(slice_, name, classes)
-        cell = classes.names.index(name), classes.names.index(grade)
-        clusters[own_slice.cluster_of(record)].append(cell)
+        cell = _cell(slice_, record, classes)
+        if cell is not None:
+            clusters[own_slice.cluster_of(record)].append(cell)
     size = len(classes.names)
     tables, questions = count_patterns(clusters.values(), (size, size))
     return LabelCounts(
@@ -128,6 +123,74 @@ def count_labels(
         questions=questions,
         folds=classes.folds,
     )
+
+
+def strata_of(
+    slice_: Slice, answers: Sequence[LabelledAnswer], classes: Classes
+) -> list[Stratum]:
+    """Return labelled answers that were drawn by a judge's grade, by that grade."""
+    import numpy as np
+
+    strata = []
+    for answers_of_grade in by_drawn_grade(answers):
+        table = np.zeros((len(classes.names), len(classes.names)))
+        for _, record in answers_of_grade:
+            cell = _cell(slice_, record, classes)
+            if cell is not None:
+                table[cell] += 1
+        questions = {part.cluster_of(record) for part, record in answers_of_grade}
+        strata.append(
+            Stratum(
+                share=drawn_share(answers_of_grade),
+                table=table,
+                labels=len(answers_of_grade),
+                questions=len(questions),
+            )
+        )
+    return strata
+
+
+def by_drawn_grade(answers: Iterable[LabelledAnswer]) -> list[list[LabelledAnswer]]:
+    """Return drawn answers in strata: those that a judge gave one grade."""
+    strata: dict[str, list[LabelledAnswer]] = defaultdict(list)
+    for own_slice, record in answers:
+        strata[str(record.metadata[DRAWN_GRADE])].append((own_slice, record))
+    return list(strata.values())
+
+
+def is_drawn(answer: LabelledAnswer) -> bool:
+    """Return whether an answer was drawn by what a judge said of it."""
+    _, record = answer
+    return bool(record.metadata.get(DRAWN_GRADE))
+
+
+def drawn_share(answers: Sequence[LabelledAnswer]) -> float:
+    """Return which share of all answers these stand for: the mean of what their rows say.
+
+    A share that cannot be read is 0, so that less than all answers are stood for.
+    """
+    shares = []
+    for _, record in answers:
+        text = str(record.metadata.get(DRAWN_SHARE, ""))
+        share = 0.0
+        with suppress(ValueError):
+            share = float(text)
+        shares.append(share if 0 <= share <= 1 else 0.0)
+    return sum(shares) / len(shares)
+
+
+def _cell(slice_: Slice, record: Record, classes: Classes) -> tuple[int, int] | None:
+    """Return the class and the grade of a labelled answer as places; None if it has no class."""
+    label = record.label or ""
+    name = classes.of(label)
+    if not name or not _is_near(slice_, label):
+        return None
+    grade = ""
+    if record.is_graded:
+        grade = classes.of(record.result)
+    if not grade:
+        grade = _wrong_side(slice_, name, classes)
+    return classes.names.index(name), classes.names.index(grade)
 
 
 def _is_near(slice_: Slice, label: str) -> bool:

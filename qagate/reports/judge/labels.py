@@ -5,13 +5,14 @@ fewer than ``ENOUGH_OF_A_CLASS`` of them borrows the bundled labels of that clas
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from qagate.cases.dataset import Dataset, Slice
 from qagate.cases.labels import CONSTRUCTED
 from qagate.cases.plan import ENOUGH_OF_A_CLASS
 from qagate.evaluators.output import plural
+from qagate.evaluators.statistics.drawn_labels import drawn_row
 from qagate.evaluators.statistics.misclassification import (
     ClassRow,
     Confusion,
@@ -25,6 +26,8 @@ from qagate.reports.judge.classes import (
     LabelledAnswer,
     classes_of,
     count_labels,
+    is_drawn,
+    strata_of,
 )
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Report
@@ -159,20 +162,55 @@ class Labels:
         return self._rows[key]
 
     def _read_row(self, name: str, inner: frozenset[str]) -> ClassRow | None:
-        own = class_row(self.own_counts, name, inner)
-        if own is not None and own.labels >= ENOUGH_OF_A_CLASS:
+        own, is_enough = self._own_row(name, inner)
+        if is_enough:
             return own
         lent = class_row(self.bundled_counts, name, inner)
         if own is None:
             return lent
         if lent is None:
             return own
-        is_inner = name in inner
+        return borrowed(own, lent, self._columns(name, inner))
+
+    def _own_row(
+        self, name: str, inner: frozenset[str]
+    ) -> tuple[ClassRow | None, bool]:
+        """Return how the judge grades a class by own labels, and whether there are enough.
+
+        Labels that were drawn by a grade are enough if they show as much as ``ENOUGH_OF_A_CLASS``
+        others would. Where there are both kinds the fewer lean on the more.
+        """
+        counts = count_labels(self.slice_, self.not_drawn, self.classes)
+        others = class_row(counts, name, inner)
+        strata = strata_of(self.slice_, self.drawn, self.classes)
+        drawn = drawn_row(strata, name, self.classes.names, inner)
+        if drawn is None:
+            is_enough = others is not None and others.labels >= ENOUGH_OF_A_CLASS
+            return others, is_enough
+        if others is None:
+            return drawn, drawn.size >= ENOUGH_OF_A_CLASS
+        fewer, more = sorted((others, drawn), key=lambda row: row.size)
+        both = borrowed(fewer, more, self._columns(name, inner))
+        both = replace(both, labels=fewer.labels + more.labels)
+        return both, both.size >= ENOUGH_OF_A_CLASS
+
+    def _columns(self, name: str, inner: frozenset[str]) -> list[int]:
+        """Return the places of the grades on a class's side of the border."""
         columns = []
         for place, grade in enumerate(self.classes.names):
-            if (grade in inner) is is_inner:
+            if (grade in inner) is (name in inner):
                 columns.append(place)
-        return borrowed(own, lent, columns)
+        return columns
+
+    @cached_property
+    def drawn(self) -> list[LabelledAnswer]:
+        """Own labels of answers that were drawn by what a judge said of them."""
+        return [answer for answer in self.own if is_drawn(answer)]
+
+    @cached_property
+    def not_drawn(self) -> list[LabelledAnswer]:
+        """Own labels of any other answers."""
+        return [answer for answer in self.own if not is_drawn(answer)]
 
     def can_borrow(self, name: str) -> bool:
         """Return whether there are bundled labels of a class."""

@@ -6,6 +6,7 @@ the two estimates counts, and as the end of the interval that of the bundled lab
 farther than the middle between the own estimate and its own end.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +18,18 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import Interval
 from qagate.evaluators.statistics.metrics import floor_ends
 from qagate.evaluators.statistics.misclassification import Confusion, Reader
-from qagate.reports.judge.classes import LabelledAnswer
+from qagate.reports.judge.classes import (
+    LabelledAnswer,
+    by_drawn_grade,
+    drawn_share,
+)
 from qagate.reports.judge.labels import Labels
 from qagate.reports.metrics.gate import GateInputs, gate_inputs, side_of
 from qagate.reports.metrics.summary import summarise
 from qagate.reports.run.report import GateState, Obstacle
 
+MEANS = ("agreement", "pass_agreement")
+"""Metrics of a judge that are a share of the answers."""
 CANNOT_TELL = "cannot tell right from wrong answers"
 
 
@@ -66,6 +73,70 @@ class LabelFigures:
         if name not in self._inputs.summary.measures:
             return None
         return self._inputs.ends(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnFigures:
+    """The same over answers that were drawn by a judge's grade: a mean over its strata.
+
+    Only of MEANS, the metrics that are a share of the answers. Others count each label once.
+    """
+
+    answers: Sequence[LabelledAnswer]
+
+    @cached_property
+    def _strata(self) -> list[tuple[float, LabelFigures]]:
+        strata = []
+        for answers in by_drawn_grade(self.answers):
+            strata.append((drawn_share(answers), LabelFigures(answers=answers)))
+        return strata
+
+    @property
+    def _unseen(self) -> float:
+        """The share of all answers that no label stands for."""
+        return max(0.0, 1 - sum(share for share, _ in self._strata))
+
+    def values(self, name: str) -> Interval | None:
+        """Return the lowest and highest value of a metric: what is not known may be anything."""
+        if name not in MEANS:
+            return LabelFigures(answers=self.answers).values(name)
+        low = 0.0
+        high = self._unseen
+        for share, figures in self._strata:
+            values = figures.values(name)
+            if values is None:
+                return None
+            low += share * values[0]
+            high += share * values[1]
+        return low, min(1.0, high)
+
+    def ends(self, name: str) -> Interval | None:
+        """Return the ends of its 95 % interval, by MOVER over the strata."""
+        values = self.values(name)
+        if name not in MEANS or values is None:
+            return LabelFigures(answers=self.answers).ends(name)
+        down = 0.0
+        up = 0.0
+        for share, figures in self._strata:
+            values_of_stratum = figures.values(name)
+            ends = figures.ends(name)
+            if values_of_stratum is None or ends is None:
+                return None
+            down += (share * (values_of_stratum[0] - ends[0])) ** 2
+            up += (share * (ends[1] - values_of_stratum[1])) ** 2
+        return max(0.0, values[0] - math.sqrt(down)), min(
+            1.0, values[1] + math.sqrt(up)
+        )
+
+
+def own_figures(labels: Labels) -> LabelFigures | DrawnFigures:
+    """Return the metrics of the judge over the user's labels: of the kind that there are more of.
+
+    Answers that were drawn by a grade and others are no one sample.
+    """
+    if len(labels.drawn) >= len(labels.not_drawn):
+        return DrawnFigures(answers=labels.drawn)
+    return LabelFigures(answers=labels.not_drawn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +220,7 @@ def _bounds(labels: Labels, floor: FloorBar) -> Interval | None:
     name = floor.gate.measure
     if not labels.own:
         return _bounds_of(LabelFigures(answers=labels.bundled), floor)
-    own = LabelFigures(answers=labels.own)
+    own = own_figures(labels)
     if len(labels.own) >= ENOUGH_FOR_THE_FLOOR or not labels.bundled:
         return _bounds_of(own, floor)
     lent = LabelFigures(answers=labels.bundled)
@@ -168,7 +239,9 @@ def _bounds(labels: Labels, floor: FloorBar) -> Interval | None:
     return min(lent_ends[0], half_down), max(lent_ends[1], half_up)
 
 
-def _bounds_of(figures: LabelFigures, floor: FloorBar) -> Interval | None:
+def _bounds_of(
+    figures: LabelFigures | DrawnFigures, floor: FloorBar
+) -> Interval | None:
     if floor.of_interval:
         return figures.ends(floor.gate.measure)
     return figures.values(floor.gate.measure)
