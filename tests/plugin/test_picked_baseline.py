@@ -116,14 +116,14 @@ def test_a_refused_command_marks_the_report(
     project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
     project.run_in_process("qa")
     run, to = str(project.out), project.path / "m"
-    table = project.write(
-        "old.csv", "id,score\n" + "".join(f"q{n},1\n" for n in range(99))
-    )
+    rows = "id,score\n" + "".join(f"q{n},1\n" for n in range(99))
+    old = project.write("old.csv", rows)
+    new = project.write("new.csv", rows)
     for words, wrong, code in (
         (["merge", run], "nowhere", 0),
         (["merge", run], "--baseline=nowhere", 0),
         (["gate", run], "--gates=no.yaml", 0),
-        (["decide", str(table), f"--baseline={table}"], "--column=score=x", 0),
+        (["decide", str(new), f"--baseline={old}"], "--column=score=x", 0),
     ):
         assert main([*words, "--to", str(to)]) == code
         assert main([*words, wrong, "--to", str(to)]) == 4

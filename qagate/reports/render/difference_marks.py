@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WORD = re.compile(r"\w+(?:[.,:’'-]\w+)*")
+WORD = re.compile(r"\w(?:\w|[.,:’'-](?=\w))*")
 LONGEST = 240
 """Characters of an answer in which differences are looked for."""
 JOINED = 3
