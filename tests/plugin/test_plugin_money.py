@@ -164,7 +164,7 @@ def test_an_unknown_price_is_never_nothing(
         shown = plan(capitals)
         assert server.count == 0
         for _ in range(2):
-            result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
+            result = capitals.run_in_process(*SPECS, "--limit", "3", "-v", "qa")
             result.stdout.fnmatch_lines(
                 ["note: cost unknown: no price for answerer, judge"]
             )

@@ -517,7 +517,7 @@ def test_a_slower_and_dearer_model_shows_without_any_gate() -> None:
             for said in ("0.8 → 8", "×10", "0.0004 → 0.002", "×5")
             if said not in text
         ]
-    assert page.index("0.8 → 8") < page.index('id="gates"')
+    assert page.index('id="gates"') < page.index("0.8 → 8")
     shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"][
         "seconds_p95"
     ]
