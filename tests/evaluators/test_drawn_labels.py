@@ -83,6 +83,13 @@ def test_answers_that_no_label_stands_for_count_as_lost() -> None:
     assert kept(whole[1:], "INCORRECT").low < kept(whole, "INCORRECT").low
 
 
+def test_labels_that_stand_for_nothing_count_as_misjudged() -> None:
+    """Their shares cannot be read: the class is known, and nothing good of it."""
+    strata = [stratum(0.0, (30, 0), (0, 0)), stratum(0.1, (0, 0), (0, 30))]
+    share = kept(strata, "CORRECT")
+    assert (share.labels, share.value) == (30, 0)
+
+
 def test_a_class_without_a_label_is_not_known() -> None:
     strata = [stratum(1.0, (30, 0), (0, 0))]
     assert drawn_row(strata, "INCORRECT", CLASSES, RIGHT) is None

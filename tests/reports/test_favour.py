@@ -32,6 +32,7 @@ LABEL_SLICE = make_slice(
     floor={"agreement": 0.5},
 )
 LETTERS = "c" * 60 + "i" * 40
+SHARES = {CORRECT: "0.6", INCORRECT: "0.4"}
 Says = Callable[[int, Record], str]
 
 
@@ -45,7 +46,11 @@ def labelled(records: list[Record], says: Says, prefix: str) -> list[Record]:
             dataset="facts_labels",
             label=says(number, record),
             outcome="passed" if says(number, record) == record.grade else "failed",
-            metadata={"drawn_grade": record.grade, **record.metadata},
+            metadata={
+                "drawn_grade": record.grade,
+                "drawn_share": SHARES.get(record.grade or "", "1"),
+                **record.metadata,
+            },
         )
         for number, record in enumerate(records)
     ]

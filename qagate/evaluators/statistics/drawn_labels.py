@@ -66,6 +66,7 @@ def drawn_row(
     """Return how the judge grades a class, weighted by strata; None without a label of it.
 
     ``size`` is the number of labels that would show as much if they were drawn from all answers.
+    Where no share says what the labels of a class stand for, all of them count as misjudged.
     """
     place = classes.index(name)
     columns = []
@@ -86,8 +87,13 @@ def drawn_row(
             _Part(weight=stratum.share, kept=kept, lost=lost, n=stratum.questions)
         )
     of_class = math.fsum(by_grade)
-    if not labels or not of_class:
+    if not labels:
         return None
+    if not of_class:  # nothing says what its labels stand for
+        wrong = [float(column not in columns) for column in range(len(classes))]
+        total = sum(wrong) or 1.0
+        shares = tuple(share / total for share in wrong)
+        return ClassRow(shares=shares, labels=round(labels), size=1.0)
     shares = tuple(share / of_class for share in by_grade)
     value = min(1.0, math.fsum(shares[column] for column in columns))
     low = _lowest_kept(parts, value)
