@@ -180,31 +180,38 @@ def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
 
 
 def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate]:
-    """Return a rater's error in points, by least squares, for each doubling of an answer."""
+    """Return a rater's error in points, by least squares, for each doubling of an answer.
+
+    It is the slope of the error over the binary logarithm of the answer's characters.
+    """
     import numpy as np
 
-    points = [
-        (
-            slice_.cluster_of(one),
-            math.log2(max(1, len(one.answer or ""))),
-            one.rating - int(label),
-        )
-        for one in records
-        if one.rating is not None and (label := one.label or "").isdigit()
-    ]
-    if len(points) < 3 or len({x for _, x, _ in points}) < 2:
+    clusters = []
+    sums_of_answers = []
+    lengths = set()
+    for record in records:
+        label = record.label or ""
+        if record.rating is None or not label.isdigit():
+            continue
+        length = math.log2(max(1, len(record.answer or "")))
+        error = record.rating - int(label)
+        lengths.add(length)
+        clusters.append(slice_.cluster_of(record))
+        sums_of_answers.append((1.0, length, error, length * error, length**2))
+    n = len(clusters)
+    if n < 3 or len(lengths) < 2:
         return {}
-    rows = np.array([(1.0, x, y, x * y, x * x) for _, x, y in points])
-    sums = intervals.cluster_sums(rows, [cluster for cluster, _, _ in points])
-
-    def parts(totals: Array) -> tuple[Array, Array]:
-        ones, xs, ys, xy, xx = totals.T
-        return ones * xy - xs * ys, ones * xx - xs**2
-
-    top, bottom = parts(sums.sum(axis=0))
+    sums = intervals.cluster_sums(np.array(sums_of_answers), clusters)
+    top, bottom = _slope(sums.sum(axis=0))
     drawn = intervals.resample(sums, np.ones(len(sums)))
-    interval = intervals.percentile(*parts(drawn), len(sums), len(points))
-    return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
+    interval = intervals.percentile(*_slope(drawn), len(sums), n)
+    return {"bias_by_length": Estimate.of(float(top / bottom), interval, n)}
+
+
+def _slope(sums: Array) -> tuple[Array, Array]:
+    """Return a least-squares slope as a fraction, from the sums of 1, x, y, x y and x²."""
+    ones, xs, ys, xy, xx = sums.T
+    return ones * xy - xs * ys, ones * xx - xs**2
 
 
 def _against_model(of_model: Sequence[GateResult]) -> str:

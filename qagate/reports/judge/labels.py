@@ -12,7 +12,7 @@ from qagate.cases.dataset import Dataset, Slice
 from qagate.cases.labels import CONSTRUCTED
 from qagate.cases.plan import ENOUGH_OF_A_CLASS
 from qagate.evaluators.output import plural
-from qagate.evaluators.statistics.drawn_labels import drawn_row
+from qagate.evaluators.statistics.drawn_labels import Stratum, drawn_row
 from qagate.evaluators.statistics.misclassification import (
     ClassRow,
     Confusion,
@@ -180,10 +180,8 @@ class Labels:
         Labels that were drawn by a grade are enough if they show as much as ``ENOUGH_OF_A_CLASS``
         others would. Where there are both kinds the fewer lean on the more.
         """
-        counts = count_labels(self.slice_, self.not_drawn, self.classes)
-        others = class_row(counts, name, inner)
-        strata = strata_of(self.slice_, self.drawn, self.classes)
-        drawn = drawn_row(strata, name, self.classes.names, inner)
+        others = class_row(self._counts_of_others, name, inner)
+        drawn = drawn_row(self._strata, name, self.classes.names, inner)
         if drawn is None:
             is_enough = others is not None and others.labels >= ENOUGH_OF_A_CLASS
             return others, is_enough
@@ -201,6 +199,17 @@ class Labels:
             if (grade in inner) is (name in inner):
                 columns.append(place)
         return columns
+
+    @cached_property
+    def _strata(self) -> list[Stratum]:
+        return strata_of(self.slice_, self.drawn, self.classes)
+
+    @cached_property
+    def _counts_of_others(self) -> LabelCounts:
+        """The user's own labels without those that were drawn, counted."""
+        if not self.drawn:
+            return self.own_counts
+        return count_labels(self.slice_, self.not_drawn, self.classes)
 
     @cached_property
     def drawn(self) -> list[LabelledAnswer]:

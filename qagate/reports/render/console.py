@@ -328,48 +328,66 @@ def next_step(report: Report, folder: Path) -> list[str]:
 
 
 def _steps(report: Report, folder: Path) -> Iterator[str]:
-    home, again = shlex.quote(_near(folder)), str(report.run.get("command", ""))
-    line, code = report.decision.line, report.decision.code
+    """Yield commands that lead on from a verdict, the best first; empty where none is known."""
+    home = shlex.quote(_near(folder))
+    again = str(report.run.get("command", ""))  # a merged report has none
+    line = report.decision.line
+    code = report.decision.code
     if code == 1:
         yield _after_fail(report, home)
     elif (code in (2, 4) or line.startswith(NOTHING_GRADED)) and again:
-        key = re.search(r"--key-env \S+=NAME", line)
-        yield (
-            f"{again} {key.group()}"
-            if key
-            else again + (_REST if code == 2 else _MENDED)
-        )
+        yield _once_more(again, line, code)
     elif report.shards:
-        merge = f"qagate merge 'shards/*' --to reports/out{_COLLECTED}"
-        if (
-            folder.name.isdigit()
-        ):  # as --report-dir=shards/2: those of the other shards are near
-            numbered = shlex.quote(_near(folder.parent / "[0-9]*"))
-            merge = f"qagate merge {numbered} --to reports/out"
-        yield again and (
-            again + _REST if code else merge
-        )  # a merged report has no command
+        yield _after_shard(folder, again, code)
     elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
-        change = line.startswith(NO_CHANGE_GATE)
-        if line.startswith(NO_LOSS_SEEN):
-            change = bool(report.baseline)
-        wanted = _first_gates(report, change=change)
-        file = f"echo '{wanted}' > gates.yaml"
-        yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
+        yield _with_first_gates(report, home)
     elif line.startswith(NO_BASELINE):
-        known = report.trend[-1].name if report.trend else ""
-        yield (
-            f"{again} --baseline={known}"
-            if known
-            else f"qagate promote v1 {home} --anyway REASON"
-        )
+        if report.trend:
+            yield f"{again} --baseline={report.trend[-1].name}"
+        else:
+            yield f"qagate promote v1 {home} --anyway REASON"
     elif line.startswith(LOSS_IN_A_POOL):
-        earlier = words.run_name(_near(Path(report.baseline or report.anchor)))
-        yield f"qagate compare {shlex.quote(earlier)} {home}"
+        yield _comparison_with(report.baseline or report.anchor, home)
     elif line.startswith(UNHEALTHY):
         yield again and f"{again}{_MENDED}"
     elif code == 6:
         yield from _after_doubt(report, home, again)
+
+
+def _once_more(again: str, line: str, code: int) -> str:
+    """Return the same command, with the option for a key if the line asks for one."""
+    key = re.search(r"--key-env \S+=NAME", line)
+    if key:
+        return f"{again} {key.group()}"
+    return again + (_REST if code == 2 else _MENDED)
+
+
+def _after_shard(folder: Path, again: str, code: int) -> str:
+    """Return what goes on with a shard that lacks something, or puts whole ones together."""
+    if not again:
+        return ""
+    if code:
+        return again + _REST
+    if folder.name.isdigit():  # as --report-dir=shards/2: the other shards are near
+        numbered = shlex.quote(_near(folder.parent / "[0-9]*"))
+        return f"qagate merge {numbered} --to reports/out"
+    return f"qagate merge 'shards/*' --to reports/out{_COLLECTED}"
+
+
+def _with_first_gates(report: Report, home: str) -> str:
+    """Return what gives gates to the slices that lack them, and decides by these."""
+    line = report.decision.line
+    change = line.startswith(NO_CHANGE_GATE)
+    if line.startswith(NO_LOSS_SEEN):
+        change = bool(report.baseline)
+    gates = _first_gates(report, change=change)
+    decide = f"qagate gate {home} --gates gates.yaml --to reports/decided"
+    return f"echo '{gates}' > gates.yaml; {decide}"
+
+
+def _comparison_with(earlier: str, home: str) -> str:
+    name = words.run_name(_near(Path(earlier)))
+    return f"qagate compare {shlex.quote(name)} {home}"
 
 
 def _near(path: Path) -> str:
@@ -409,12 +427,11 @@ def _first_gates(report: Report, *, change: bool) -> str:
 def _after_fail(report: Report, home: str) -> str:
     """Return what shows the items behind a FAIL: the comparison, else the first that missed."""
     failed = [gate for gate in report.decision.gates if gate.state == "FAIL"]
-    if paired := [gate for gate in failed if gate.threshold.paired]:
-        earlier = (
-            report.anchor if all(gate.anchored for gate in paired) else report.baseline
-        )
-        return (
-            f"qagate compare {shlex.quote(words.run_name(_near(Path(earlier))))} {home}"
+    paired = [gate for gate in failed if gate.threshold.paired]
+    if paired:
+        only_anchored = all(gate.anchored for gate in paired)
+        return _comparison_with(
+            report.anchor if only_anchored else report.baseline, home
         )
     slices = {gate.slice for gate in failed}
     missed = (one for one in worst_first.items(report) if one.outcome == "failed")

@@ -46,6 +46,13 @@ class Sentence:
     advice_title: str = TO_DO
 
 
+def _undecided(why: str, *, advice: str, numbers: str = "") -> Sentence:
+    """Return what a reader is told where nothing is decided: why, and what would decide it."""
+    return Sentence(
+        text=f"{OPEN}: {why}", numbers=numbers, advice=advice, advice_title=TO_DECIDE
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInWords:
     """A report as sentences ask it."""
@@ -451,11 +458,10 @@ def _only_a_part(
     text = f"only a part of the {_adjective(name)} questions was asked"
     if whole and asked < whole:
         text = f"only {asked:,} of {whole:,} {_adjective(name)} questions were asked"
-    return Sentence(
-        text=f"{OPEN}: {text}.",
+    return _undecided(
+        f"{text}.",
         numbers=_more_open(run, gate, gates),
         advice="Ask all of them: answers that are kept are not paid for again.",
-        advice_title=TO_DECIDE,
     )
 
 
@@ -470,11 +476,10 @@ def _without_grade(
     answers = "answer has" if ungraded == 1 else "answers have"
     it = "it" if ungraded == 1 else "they"
     subject = f"{ungraded:,} {name} {answers}".replace("  ", " ")
-    return Sentence(
-        text=f"{OPEN}: {subject} no grade, and {it} could tip it.",
+    return _undecided(
+        f"{subject} no grade, and {it} could tip it.",
         numbers=_more_open(run, gate, gates),
         advice=RUN_AGAIN,
-        advice_title=TO_DECIDE,
     )
 
 
@@ -486,14 +491,13 @@ def _items_changed(
         return None
     items = seen_to.group(1).replace("item", "question")
     place = _in_place(run.names.of_gate(gate))
-    return Sentence(
-        text=f"{OPEN}: {items}{place} cannot be compared, and they could tip it.",
+    return _undecided(
+        f"{items}{place} cannot be compared, and they could tip it.",
         numbers=_more_open(run, gate, gates),
         advice=(
             "Ask the questions of the old run as they were. To mend one, retire its id and add "
             "it under a new one."
         ),
-        advice_title=TO_DECIDE,
     )
 
 
@@ -511,11 +515,10 @@ def _too_close(
         text = _loss_close(run, close)
     else:
         text = _change_close(run, gate)
-    return Sentence(
-        text=f"{OPEN}: {text}.",
+    return _undecided(
+        f"{text}.",
         numbers=_close_numbers(run, gate),
         advice=_would_decide(run, gate),
-        advice_title=TO_DECIDE,
     )
 
 
@@ -592,11 +595,10 @@ def _bar_too_close(
             f"{subject}{_in_place(name)}: {shown}, perhaps {side} than the "
             f"{limit} {needed}"
         )
-    return Sentence(
-        text=f"{OPEN}: {text}.",
+    return _undecided(
+        f"{text}.",
         numbers=_more_open(run, gate, gates),
         advice=_would_decide(run, gate),
-        advice_title=TO_DECIDE,
     )
 
 
@@ -680,77 +682,69 @@ OPEN_RULES: Sequence[OpenRule] = (
 
 def _doubt(run: RunInWords) -> Sentence:
     reason, _, rest = run.names.in_words(run.report.decision.about[0]).partition("; ")
-    return Sentence(
-        text=f"{OPEN}: {reason}.",
+    return _undecided(
+        f"{reason}.",
         advice=f"{_capital(rest)}." if rest else "",
-        advice_title=TO_DECIDE,
     )
 
 
 def _without_gates(run: RunInWords) -> Sentence:
-    return Sentence(
-        text=f"{OPEN}: no gate says what is good enough.",
+    return _undecided(
+        "no gate says what is good enough.",
         advice="Give the data set gates, such as drop: {max: 0.05}, and decide again.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _slice_without_gate(run: RunInWords) -> Sentence:
     names = _slice_list(run)
-    return Sentence(
-        text=f"{OPEN}: no gate of its own says what is good enough in {names}.",
+    return _undecided(
+        f"no gate of its own says what is good enough in {names}.",
         advice="Give it a bar or a margin of its own: a pool may hold while a language fails.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _no_baseline(run: RunInWords) -> Sentence:
     reason = "".join(run.report.decision.about)
-    return Sentence(
-        text=f"{OPEN}: losses were not looked for, as no old model was given.",
+    return _undecided(
+        "losses were not looked for, as no old model was given.",
         numbers=f"{_capital(run.names.in_words(reason))}." if reason else "",
         advice="Name the last release with --baseline.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _no_change_gate(run: RunInWords) -> Sentence:
-    return Sentence(
-        text=f"{OPEN}: no gate says how much {_slice_list(run)} may lose.",
+    return _undecided(
+        f"no gate says how much {_slice_list(run)} may lose.",
         advice="Give it a margin, such as drop: {max: 0.05}.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _blind(run: RunInWords) -> Sentence:
-    return Sentence(
-        text=f"{OPEN}: the gates would not notice a loss in {_slice_list(run)}.",
+    return _undecided(
+        f"the gates would not notice a loss in {_slice_list(run)}.",
         numbers="They would pass if half of the right answers were lost, or all.",
         advice="Give it a bar on correct, or a margin below the share that was right.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _outvoted(run: RunInWords) -> Sentence:
     loss = run.names.in_words(run.report.decision.about[0])
-    return Sentence(
-        text=f"{OPEN}: {loss}, and no gate is about it alone.",
+    return _undecided(
+        f"{loss}, and no gate is about it alone.",
         numbers="That is more than all languages together may lose, and these hold.",
         advice="Give the language a margin of its own, such as drop: {max: 0.05}.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _unhealthy(run: RunInWords) -> Sentence:
     about = run.names.in_words(run.report.decision.about[0])
     reason, _, rest = about.partition("; ")
-    return Sentence(
-        text=f"{OPEN}: {reason.removesuffix('.')}.",
+    return _undecided(
+        f"{reason.removesuffix('.')}.",
         numbers="The gates hold, but so many such answers may be the wiring's fault.",
         advice=f"{_capital(rest)}."
         if rest
         else "See to these answers, and run it again.",
-        advice_title=TO_DECIDE,
     )
 
 
@@ -759,10 +753,9 @@ def _shard(run: RunInWords) -> Sentence:
     held = len(shards.held) if shards else 1
     whole = shards.of if shards else 1
     parts = f"{held} of {plural(whole, 'part')}"
-    return Sentence(
-        text=f"{OPEN}: this is {parts} of a run.",
+    return _undecided(
+        f"this is {parts} of a run.",
         advice="Put all parts together: qagate merge decides over all of them.",
-        advice_title=TO_DECIDE,
     )
 
 
@@ -770,18 +763,16 @@ def _nothing_graded(run: RunInWords) -> Sentence:
     about = "".join(run.report.decision.about)
     reason, _, rest = about.partition("; ")
     text = f"no answer has a grade ({reason})" if reason else "no answer has a grade"
-    return Sentence(
-        text=f"{OPEN}: {text}.",
+    return _undecided(
+        f"{text}.",
         advice=f"{_capital(rest)}." if rest else "See the warnings, and run it again.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _nothing_selected(run: RunInWords) -> Sentence:
-    return Sentence(
-        text=f"{OPEN}: no question was asked.",
+    return _undecided(
+        "no question was asked.",
         advice="A filter, a mark or a plugin left all of them out; run without it.",
-        advice_title=TO_DECIDE,
     )
 
 
@@ -791,37 +782,33 @@ def _nothing_selected(run: RunInWords) -> Sentence:
 def _interrupted(run: RunInWords) -> Sentence:
     counts = run.report.counts
     graded = counts.passed + counts.failed
-    return Sentence(
-        text=f"{OPEN}: the run was cut short after {graded:,} of {counts.planned:,} answers.",
+    return _undecided(
+        f"the run was cut short after {graded:,} of {counts.planned:,} answers.",
         advice="Run the same command again for the rest: what was paid for is kept.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _broken_off(run: RunInWords) -> Sentence:
     reason = "".join(run.report.decision.about)
-    return Sentence(
-        text=f"{OPEN}: the run broke off with an error of its own.",
+    return _undecided(
+        "the run broke off with an error of its own.",
         numbers=f"{_capital(reason)}." if reason else "",
         advice="Run the same command again; what was paid for is kept.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _gates_off(run: RunInWords) -> Sentence:
-    return Sentence(
-        text=f"{OPEN}: the gates were switched off.",
+    return _undecided(
+        "the gates were switched off.",
         advice="Run it without --gates off to decide.",
-        advice_title=TO_DECIDE,
     )
 
 
 def _by_plugin(run: RunInWords) -> Sentence:
     code = run.report.decision.code
-    return Sentence(
-        text=f"{OPEN}: pytest, or a plugin, ended the run with exit code {code}.",
+    return _undecided(
+        f"pytest, or a plugin, ended the run with exit code {code}.",
         advice="See what it says in the terminal.",
-        advice_title=TO_DECIDE,
     )
 
 

@@ -327,27 +327,28 @@ def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
 
 def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheets.Sheet:
     """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
-    rows = tuple(
-        sheets.SheetItem(
-            id=item.id,
-            language=item.language,
-            fields={
-                "context": item.paragraph,
-                "question": item.question,
-                "source": f"{item.origin.title} · {item.origin.group}",
-            },
-            questions=(sheets.verdict_question("question"),),
-            edit=item.question,
-            reasons=(
-                *((CONTESTED,) if is_contested(item) else ()),
-                *dict.fromkeys(
-                    one["edited"] for one in verdicts_on(item) if one["edited"]
-                ),
-            ),
-        )
-        for item in items
-    )
+    rows = tuple(_sheet_item(item) for item in items)
     return sheets.Sheet(name=name, items=rows, reviewer=reviewer)
+
+
+def _sheet_item(item: DraftItem) -> sheets.SheetItem:
+    reasons = [CONTESTED] if is_contested(item) else []
+    for opinion in verdicts_on(item):
+        wording = opinion["edited"]
+        if wording and wording not in reasons:
+            reasons.append(wording)
+    return sheets.SheetItem(
+        id=item.id,
+        language=item.language,
+        fields={
+            "context": item.paragraph,
+            "question": item.question,
+            "source": f"{item.origin.title} · {item.origin.group}",
+        },
+        questions=(sheets.verdict_question("question"),),
+        edit=item.question,
+        reasons=tuple(reasons),
+    )
 
 
 def accepted(

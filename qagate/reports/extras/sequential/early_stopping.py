@@ -206,12 +206,10 @@ class EarlyStopping:
         *,
         tried: TriedBefore | None = None,
     ) -> None:
-        self._plan, self._judge, self._baselines, self._ahead = (
-            plan,
-            judge,
-            baselines,
-            ahead,
-        )
+        self._plan = plan
+        self._judge = judge
+        self._baselines = baselines
+        self._ahead = ahead
         self._tried = tried
         self._asked: dict[str, Counter[str]] = defaultdict(Counter)
         """How many of the answers so far each run asked, by slice."""
@@ -219,8 +217,12 @@ class EarlyStopping:
         """Whether these answers are, so far, not the first of this model."""
         self._calibrator = copy(calibrator)  # with a selection of its own
         self._queue_of = stoppable(plan, paired=any(baselines))
-        every = (one for dataset in plan.datasets for one in dataset.slices.values())
-        self._slices = [one for one in every if one.name in self._queue_of]
+        self._slices: list[Slice] = []
+        """Those that may be stopped."""
+        for dataset in plan.datasets:
+            for slice_ in dataset.slices.values():
+                if slice_.name in self._queue_of:
+                    self._slices.append(slice_)
         self._decided: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
