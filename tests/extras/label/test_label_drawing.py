@@ -15,7 +15,6 @@ from qagate.cases.extras.review.goals import (
 from qagate.cases.extras.review.page import form_page
 from qagate.evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, UsageError
 from qagate.evaluators.kinds import kind_of
-from qagate.evaluators.statistics.intervals import wilson
 from qagate.reports.extras.label.drawing import (
     FEW_FAR,
     MAX_SPARE,
@@ -28,7 +27,6 @@ from qagate.reports.extras.label.drawing import (
     with_reading,
 )
 from qagate.reports.run.clean import MASK
-from tests.support.figures import some
 from tests.support.labelling import LabelProject, rated_records
 from tests.support.made_records import make_slice
 from tests.support.made_runs import answered, graded_slice
@@ -194,15 +192,6 @@ def test_progress_counts_no_more_of_a_class_than_is_wanted() -> None:
     progress = progress_of(GOALS, ["r", "r", "r", "r", "x", "?"])
     assert (progress.done, progress.wanted) == (4, 6)
     assert progress.lacking == {"wrong": 2}
-
-
-def test_labels_show_what_a_judge_without_errors_would_be_shown_right_on() -> None:
-    """The class with the fewest labels decides; one that has none shows nothing."""
-    low, _ = some(wilson(2, 2))
-    assert progress_of(GOALS, ["r", "w", "x"]).shown_right == pytest.approx(low)
-    assert progress_of(GOALS, ["r"]).shown_right == 0.0
-    nothing_wanted = Goal(name="rare", verdicts=("n",), wanted=0)
-    assert progress_of([nothing_wanted], []).shown_right == 1.0
 
 
 def test_more_comes_from_where_people_found_what_is_lacking() -> None:

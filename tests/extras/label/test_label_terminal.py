@@ -131,15 +131,6 @@ def test_rules_are_shown_on_request(project: LabelProject) -> None:
     assert '"Correct": it gives all that the question asks for' in out.getvalue()
 
 
-def test_what_the_labels_show_is_said_once_it_is_much(project: LabelProject) -> None:
-    out = io.StringIO()
-    keys = iter("cccc")
-    terminal = TerminalLabels(project.sheet(answered("c" * 12)), {})
-    terminal.run(lambda: next(keys, ""), out, lambda: None)
-    assert out.getvalue().count("is shown to be right on") == 1
-    assert "is shown to be right on at least 51 % of each class" in out.getvalue()
-
-
 def test_a_terminal_gives_a_key_without_enter() -> None:
     person, program = pty.openpty()
     with os.fdopen(program, "r", encoding="utf-8") as stream:

@@ -8,8 +8,6 @@ const place = `review:${data.sheet}:${data.reviewer}`;
 const empty = { verdict: "", edited: "", comment: "" };
 const goalsOf = (one) => data.goals[one.part] ?? [];
 const hasGoals = Object.keys(data.goals).length > 0;
-const Z95 = 1.959964;
-const LEAST_SHOWN = 50; // per cent: what shows less is not worth a sentence
 let answers = new Map(); // by the question's id; what is typed is kept with an item's first question
 let shown = [];
 let at = 0; // which of the items shown
@@ -87,11 +85,8 @@ const figures = () => {
   const wanted = goals.reduce((sum, goal) => sum + goal.wanted, 0);
   const reached = goals.reduce((sum, goal) => sum + goal.wanted - goal.lacking, 0);
   const missing = goals.filter((goal) => goal.lacking).map((goal) => `${goal.lacking} × ${goal.label}`);
-  // Wilson's lower end for a judge that errs on none of them, in the class with the fewest.
-  const fewest = Math.min(...goals.filter((goal) => goal.wanted).map((goal) => goal.count));
-  const share = Math.floor((100 * fewest) / (fewest + Z95 ** 2));
   const text = missing.length ? "labels" : "labels_enough";
-  return { text, done: reached, all, wanted, missing: missing.join(", "), share };
+  return { text, done: reached, all, wanted, missing: missing.join(", ") };
 };
 
 // Shows what is answered, and which question is the current one.
@@ -110,7 +105,6 @@ const update = () => {
   byId("open").disabled = finished;
   byId("kept").dataset.text = keeps ? "kept" : "not_kept";
   byId("progress").dataset.text = numbers.text;
-  byId("shows").hidden = !(numbers.share >= LEAST_SHOWN);
   for (const spot of document.querySelectorAll("[data-text]")) {
     spot.textContent = filled(words()[spot.dataset.text], { ...numbers, number: at + 1 });
   }

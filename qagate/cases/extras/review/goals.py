@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from qagate.evaluators.statistics.intervals import wilson
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
@@ -50,9 +48,6 @@ class GoalProgress:
     wanted: int
     lacking: Mapping[str, int]
     """How many are lacking, by the name of the goal; those that are reached are left out."""
-    shown_right: float
-    """The lower end of the 95 % interval of the share of a class that a judge grades right which
-    errs on none of these answers; the lowest of all classes."""
 
 
 def progress_of(goals: Sequence[Goal], verdicts: Iterable[str]) -> GoalProgress:
@@ -60,20 +55,15 @@ def progress_of(goals: Sequence[Goal], verdicts: Iterable[str]) -> GoalProgress:
     counts = Counter(verdicts)
     done = 0
     lacking = {}
-    shown_right = 1.0
     for goal in goals:
         count = goal.have + sum(counts[verdict] for verdict in goal.verdicts)
         done += min(count, goal.wanted)
         if count < goal.wanted:
             lacking[goal.name] = goal.wanted - count
-        if goal.wanted:
-            low, _ = wilson(count, count) or (0.0, 1.0)
-            shown_right = min(shown_right, low)
     return GoalProgress(
         done=done,
         wanted=sum(goal.wanted for goal in goals),
         lacking=lacking,
-        shown_right=shown_right,
     )
 
 

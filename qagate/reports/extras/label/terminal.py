@@ -14,8 +14,6 @@ BACK = ("b", "\x7f", "\x08")
 """``b``, or a key that deletes."""
 RULES = "?"
 RULE = "─" * 60
-LEAST_SHOWN = 50
-"""Per cent: what shows less is not worth a sentence. The page has the same."""
 
 Verdicts = MutableMapping[str, str]
 """What a person said, by the id of the item."""
@@ -143,9 +141,6 @@ class TerminalLabels:
         yield text.format(
             done=progress.done, wanted=progress.wanted, missing=", ".join(missing)
         )
-        share = int(100 * progress.shown_right)
-        if share >= LEAST_SHOWN:
-            yield words["labels_show"].format(share=share)
 
     def _words_of(self, item: SheetItem) -> dict[str, str]:
         return dict(texts_in(item.language)["form"])
