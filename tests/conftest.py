@@ -45,6 +45,13 @@ os.environ.pop("CI", None)
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+def pytest_make_parametrize_id(
+    config: pytest.Config, val: object, argname: str
+) -> str | None:
+    """Name bytes by their argument: what is packed holds the time, and each worker packs anew."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_keys_of_the_house() -> Iterator[None]:
     """Read no ``.env`` that happens to lie in the folder where the tests were started."""
