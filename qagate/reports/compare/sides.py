@@ -16,6 +16,7 @@ from qagate.evaluators.statistics.intervals import Places
 from qagate.reports.compare.states import KNOWN, Pair, Pairing, State, paired_as
 from qagate.reports.judge.favour import JudgeFavour
 from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.columns import (
     Clusters,
     Column,
@@ -58,6 +59,8 @@ class PairedSlice:
     """The pairs by the golds, words and checks of then; None where these do not differ."""
     tries: tuple[str, ...] = ()
     """How the earlier sets of answers of this model ended, such as ``FAIL``; oldest first."""
+    candidates: Candidates = ONE_CANDIDATE
+    """The models that are decided together beside the other run."""
     clusters_of: Literal["new", "old"] = "new"
     """Whose metadata say which items belong together."""
     donors: "Places | None" = None
