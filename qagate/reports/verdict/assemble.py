@@ -593,7 +593,8 @@ def _gone(
     for baseline in earlier:
         if baseline is None:
             continue
-        yield from slice_doubts(run.slices, baseline, facts.accepted)
+        selected = facts.session.expected
+        yield from slice_doubts(run.slices, baseline, facts.accepted, selected=selected)
         # Results of another tool were held to no gates of ours.
         was_held = baseline.reading is not None
         if baseline.role == "baseline" and was_held:

@@ -271,6 +271,7 @@ def test_data_sets_end_independently() -> None:
         "a": chances.Tally(ended=Counter({0: 80, 6: 20})),
         "b": chances.Tally(ended=Counter({0: 50, 1: 50})),
         "c": chances.Tally(ended=Counter({0: 100})),
+        "labels": chances.Tally(is_certain=True, ended=Counter({0: 1})),
     }
     odds = chances.Odds(tallies=tallies)
     assert odds.codes == pytest.approx({0: 0.4, 1: 0.5, 6: 0.1})
@@ -284,7 +285,7 @@ def test_runs_end_once_the_chances_are_known_well_enough() -> None:
     odds = run.odds(0.1, error=0.02)
     assert odds.tallies["facts"].runs < 80
     (line,) = (line for line in run.lines((0.1,), "known") if "unchanged" in line)
-    assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00 (± 0.0" in line
+    assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00, ± 0.0" in line
 
 
 def without_words(decision: Decision) -> list[GateResult]:

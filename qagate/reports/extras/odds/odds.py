@@ -41,6 +41,7 @@ from qagate.reports.run.columns import (
     columns_of,
     graded_like,
 )
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, make_record
 from qagate.reports.run.report import Decision
 from qagate.reports.verdict.assemble import (
@@ -147,6 +148,8 @@ def known_records(
 class Tally:
     """How the gates of one data set ended in simulated runs, as numbers of runs."""
 
+    is_certain: bool = False
+    """Whether no model answers it, so that it ends in one way alone."""
     ended: Counter[int] = field(default_factory=Counter)
     """By exit code."""
     blame: Counter[str] = field(default_factory=Counter)
@@ -177,6 +180,8 @@ class Tally:
 
     def share_with_error(self, *codes: int) -> float:
         """Return the share with a run more either way, so that 0 and 1 have an error, too."""
+        if self.is_certain:
+            return self.share(*codes)
         return (sum(self.ended[code] for code in codes) + 1) / (self.runs + 2)
 
 
@@ -207,6 +212,8 @@ class Odds:
         of_fail = 0.0
         of_rest = 0.0
         for tally in tallies:
+            if tally.is_certain:
+                continue
             share_passes = tally.share_with_error(OK)
             share_holds = 1 - tally.share_with_error(FAILED)
             share_holds = max(share_holds, share_passes)
@@ -254,7 +261,7 @@ class Odds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class SimulatedLoss:
     """How a simulated model is worse than the one of the records."""
 
     margins: float = 0.0
@@ -263,7 +270,7 @@ class Loss:
     """The slice that alone lost ``ALONE`` of its items; empty for none."""
 
 
-UNCHANGED = Loss()
+UNCHANGED = SimulatedLoss()
 
 
 class Simulation:
@@ -284,7 +291,8 @@ class Simulation:
             slices[name] = SimulatedSlice(slice_, known.records[name])
             records += slices[name].graded_records
         known = count_run(inputs, records, facts.judge, for_gates=True, known=known)
-        compared = [sides_of(known, baseline, facts) for baseline in earlier]
+        read = [_as_read(baseline) for baseline in earlier]
+        compared = [sides_of(known, baseline, facts) for baseline in read]
         doubts = doubts_of(known, facts, earlier, facts.session)
         seen = seen_by_judge(known)
         self.datasets: dict[str, SimulatedDataset] = {}
@@ -320,11 +328,11 @@ class Simulation:
 
         Fewer are simulated once the standard error of all chances is ``error``.
         """
-        loss = Loss(margins=worse)
+        loss = SimulatedLoss(margins=worse)
         tallies = {}
         randoms = {}
         for name, part in self.datasets.items():
-            tallies[name] = Tally()
+            tallies[name] = Tally(is_certain=not part.is_drawn)
             randoms[name] = _random(discordance, worse, name)
             first_runs = min(runs, FEWEST) if part.is_drawn else 1
             part.simulate(tallies[name], randoms[name], first_runs, discordance, loss)
@@ -357,7 +365,7 @@ class Simulation:
                     continue
                 tally = Tally()
                 random = _random(discordance, ALONE, slice_.name)
-                loss = Loss(alone=slice_.name)
+                loss = SimulatedLoss(alone=slice_.name)
                 part.simulate(tally, random, ALONE_RUNS, discordance, loss)
                 found[slice_.name] = Odds(tallies={**others.tallies, name: tally})
         squares = sum(odds.error**2 for odds in found.values())
@@ -373,7 +381,7 @@ class Simulation:
         models += [(shares[0], margins, text) for margins, text in LOSSES.items()]
         found = []
         for share, margins, text in models:
-            odds = self.odds(share, margins, error=ERROR)
+            odds = self.odds(share, margins, MOST_RUNS, ERROR)
             found.append(odds)
             codes = codes_text(odds.codes, odds.error)
             yield f"    {codes}: {text}, {100 * share:.2g} % of items differ"
@@ -398,7 +406,7 @@ def codes_text(codes: Mapping[int, float], error: float) -> str:
         f"{code} with {codes.get(code, 0.0):.2f}" for code in (OK, FAILED, INCONCLUSIVE)
     )
     half = max(0.01, Z95 * error)
-    return f"exit {chances} (± {half:.2f})"
+    return f"exit {chances}, ± {half:.2f}"
 
 
 def _line_of_one_worse(by_slice: Mapping[str, Odds], error: float) -> str:
@@ -420,6 +428,16 @@ def _random(discordance: float, worse: float, name: str) -> Generator:
 
     numbers = [SEED, round(1e6 * discordance), round(1e6 * worse), *name.encode()]
     return np.random.default_rng(numbers)
+
+
+def _as_read(baseline: Baseline | None) -> Baseline | None:
+    """Return an earlier run whose answers the new run reads; as they were graded, for all we know.
+
+    A run reads both sides by its own judge, so that a changed one leaves no gate open.
+    """
+    if baseline is None or baseline.reading is not None:
+        return baseline
+    return replace(baseline, reading=Reading(old=tuple(baseline.records)))
 
 
 def _decided_by_judge(dataset: Dataset) -> Dataset:
@@ -495,7 +513,12 @@ class SimulatedDataset:
         return any(slice_.is_answered for slice_ in self.slices)
 
     def simulate(
-        self, tally: Tally, random: Generator, runs: int, discordance: float, loss: Loss
+        self,
+        tally: Tally,
+        random: Generator,
+        runs: int,
+        discordance: float,
+        loss: SimulatedLoss,
     ) -> None:
         """Add so many runs to a tally."""
         for _ in range(runs):
