@@ -425,6 +425,10 @@ def _path_of_rubric(
     available = f"rubrics: {', '.join(stems)}"
     if languages:
         available = f"there is {', '.join(languages)}"
+    else:
+        guess = hint(name, {stem.partition(".")[0] for stem in stems})
+        if guess.startswith("did you mean"):
+            available = guess
     message = (
         f"no rubric {name!r} in language {language!r} ({available}); "
         f"add {file_name} or set rubric_language"

@@ -199,9 +199,11 @@ def is_judged_in_english(kind: KindTexts, language: str) -> bool:
 def check_name(name: str) -> None:
     """Raise UsageError for what cannot name a data set: its folder, and part of a function."""
     if not _NAME.fullmatch(name):
+        like = re.sub(r"[^a-z0-9]+", "_", name.lower(), flags=re.ASCII).strip("_")
+        example = f", such as {like}" if _NAME.fullmatch(like) else ""
         raise UsageError(
             f"{shown(name)}: a name of small letters, digits and '_' is needed, "
-            "a letter first"
+            f"a letter first{example}"
         )
 
 
