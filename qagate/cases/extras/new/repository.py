@@ -5,13 +5,14 @@ from pathlib import Path
 from qagate.evaluators.text import listed
 
 IGNORED = (
+    ".env",
     ".qa/",
     "**/reports/out/",
     "**/reports/out.previous/",
     "**/reports/rejudged/",
     "**/reports/rejudged.previous/",
 )
-"""What runs write, as ``.gitignore`` names it; promoted runs are to be committed."""
+"""Keys, and what runs write, as ``.gitignore`` names them; promoted runs are to be committed."""
 
 
 def top_of_repository(folder: Path) -> Path:

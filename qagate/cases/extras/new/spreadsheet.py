@@ -31,6 +31,8 @@ MAX_SHOWN = 60
 """Characters of a cell or a row that is shown with a question."""
 LANGUAGE_FIELD = "language"
 LABEL_FIELD = "label"
+MOST_LETTERS_OF_CODE = 3
+"""A longer one has a region, whose letters are large."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -139,6 +141,15 @@ def _telling_rows(content: bytes, page: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LanguagePart:
+    """The rows of a spreadsheet in one language."""
+
+    text: str
+    """As a CSV."""
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
     """A file whose columns are known."""
 
@@ -151,31 +162,39 @@ class Sheet:
     language: str | None
     """That of its headings, if they have one."""
 
-    def values(self, field: str) -> list[str]:
-        """Return the cells of a field."""
-        column = self.columns[field]
-        return [str(record.values[column]) for record in self.table.records]
+    @property
+    def has_labels(self) -> bool:
+        """Whether its rows have an answer of a model and a label of it."""
+        return {"recorded", LABEL_FIELD} <= set(self.columns)
 
-    def by_language(self, language: str) -> dict[str, str]:
-        """Return the text of each language's file: this one's, or its rows by their language.
+    @property
+    def has_languages(self) -> bool:
+        """Whether a column says the language of each row."""
+        return LANGUAGE_FIELD in self.columns
 
-        ``language`` is that of all rows, where no column names it. Raises UsageError.
-        """
-        column = self.columns.get(LANGUAGE_FIELD)
-        if column is None:
-            return {language: self.text}
+    def whole(self) -> LanguagePart:
+        """Return all rows as one part, in the words of the file."""
+        return LanguagePart(text=self.text, rows=len(self.table.records))
+
+    def by_language(self) -> dict[str, LanguagePart]:
+        """Return the rows of each language, by its code. Raises UsageError for what is no code."""
+        column = self.columns[LANGUAGE_FIELD]
         rows_of: dict[str, list[list[str]]] = {}
         for record in self.table.records:
             code = str(record.values[column]).strip()
-            code = code.lower() if len(code) <= len("abc") else code
+            if len(code) <= MOST_LETTERS_OF_CODE:
+                code = code.lower()  # many write PL
             try:
-                check_language(code, "language")
+                check_language(code, LANGUAGE_FIELD)
             except UsageError as error:
                 raise self.table.problem(record, column, str(error)) from None
             cells = [str(cell) for cell in record.values.values()]
             rows_of.setdefault(code, []).append(cells)
         headings = list(self.table.names.values())
-        return {code: _csv_text(headings, rows) for code, rows in rows_of.items()}
+        parts = {}
+        for code, rows in rows_of.items():
+            parts[code] = LanguagePart(text=_csv_text(headings, rows), rows=len(rows))
+        return parts
 
 
 def _csv_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -41,7 +41,7 @@ from qagate.cases.extras.new.repository import ignore_in_git, top_of_repository
 from qagate.cases.extras.new.schema import models_schema, schema_text
 from qagate.cases.extras.new.spreadsheet import (
     LABEL_FIELD,
-    LANGUAGE_FIELD,
+    LanguagePart,
     Sheet,
     read_sheet,
     read_spreadsheet,
@@ -65,8 +65,8 @@ DONE = 0
 KIND_NAMES = ("graded", "rated", "yes_no", "choice")
 MARGIN_STEP = 0.05
 WIDEST_MARGIN = 0.5
-MAX_COST = "--max-cost 20"
-"""USD, of one run in CI: a limit to be set by the team. Only a model with a price has a cost."""
+MAX_COST_IN_CI = "20"
+"""USD of one run: a limit for the team to set. Only models with a price can keep one."""
 LABEL_NOW = "label"
 UNMEASURED = "unmeasured"
 MEASURES = {
@@ -108,10 +108,8 @@ class Start:
     to: Path
     """Where the folder of the data set goes."""
     sheet: Sheet
-    data: Mapping[str, str]
-    """The text of each language's data file."""
-    rows: Mapping[str, int]
-    """The number of rows of each language."""
+    parts: Mapping[str, LanguagePart]
+    """The rows of each language."""
     name: str
     kind: Kind
     product: ModelEntry
@@ -135,9 +133,12 @@ class Start:
     @property
     def has_labels(self) -> bool:
         """Whether the spreadsheet has answers of a model with a label each."""
-        return self.judge is not None and {"recorded", LABEL_FIELD} <= set(
-            self.sheet.columns
-        )
+        return self.judge is not None and self.sheet.has_labels
+
+    @property
+    def data(self) -> dict[str, str]:
+        """The text of each language's data file."""
+        return {language: part.text for language, part in self.parts.items()}
 
     @property
     def models(self) -> list[ModelEntry]:
@@ -171,7 +172,7 @@ class Start:
     @property
     def margin(self) -> Margin:
         """The smallest drop, in steps of five points, that the rows of each language can show."""
-        fewest = min(self.rows.values())
+        fewest = min(part.rows for part in self.parts.values())
         confirmed = confirmed_margin(fewest, TENTH) or WIDEST_MARGIN
         steps = math.ceil(confirmed / MARGIN_STEP - 1e-9)
         size = min(steps * MARGIN_STEP, WIDEST_MARGIN)
@@ -225,13 +226,11 @@ class Start:
         )
 
     def _command_in_ci(self) -> list[str]:
-        words = [*self.run_words(self.top)]
+        """Return the lines of the command in the workflow."""
+        words = self.run_words(self.top)
         if all(model.is_priced for model in self.models):
-            words.append(MAX_COST)
-        return [shlex.join(words).replace(f"'{MAX_COST}'", MAX_COST), _COMPARED]
-
-
-_COMPARED = f"--baseline={BASELINE} $FRESH"
+            words += ["--max-cost", MAX_COST_IN_CI]
+        return [shlex.join(words), f"--baseline={BASELINE} $FRESH"]
 
 
 # What is asked
@@ -257,7 +256,8 @@ def _ask(options: Namespace, asker: Asker) -> Start:
         name = {"gold": "answer", "recorded": "answer of a model"}.get(field, field)
         asker.tell(f"  {name}: column {sheet.table.names[column]}")
     name = _ask_name(options, file, asker)
-    data = _ask_languages(options, sheet, asker)
+    parts = _ask_languages(options, sheet, asker)
+    languages = list(parts)
     product = ask_model(
         PRODUCT,
         "Which model does your product run on today?",
@@ -276,22 +276,21 @@ def _ask(options: Namespace, asker: Asker) -> Start:
             key=options.judge_key,
             prices=options.judge_price,
         )
-    has_labels = {"recorded", LABEL_FIELD} <= set(sheet.columns)
-    is_measured = has_labels or _are_measured(options.kind, list(data))
+    is_measured = sheet.has_labels or _are_measured(options.kind, languages)
+    judge_unmeasured = False
+    if judge is not None and not is_measured:
+        judge_unmeasured = _ask_measure(options, languages, asker) == UNMEASURED
     return Start(
         file=file,
         to=options.to,
         sheet=sheet,
-        data=data,
-        rows=_rows_by_language(sheet, list(data)),
+        parts=parts,
         name=name,
         kind=kind,
         product=product,
         judge=judge,
         is_measured=is_measured,
-        judge_unmeasured=judge is not None
-        and not is_measured
-        and _ask_measure(options, list(data), asker) == UNMEASURED,
+        judge_unmeasured=judge_unmeasured,
         has_workflow=_has_workflow(options, asker),
     )
 
@@ -338,11 +337,13 @@ def _ask_name(options: Namespace, file: Path, asker: Asker) -> str:
     )
 
 
-def _ask_languages(options: Namespace, sheet: Sheet, asker: Asker) -> dict[str, str]:
-    """Return the text of each language's file."""
-    if LANGUAGE_FIELD in sheet.columns and options.lang is None:
-        return sheet.by_language("")
+def _ask_languages(
+    options: Namespace, sheet: Sheet, asker: Asker
+) -> dict[str, LanguagePart]:
+    """Return the rows of each language: of a column's, or of one that is given or asked for."""
     language = options.lang
+    if language is None and sheet.has_languages:
+        return sheet.by_language()
     if language is None:
         language = asker.ask(
             "Which language are the questions in? A code, such as pl",
@@ -350,14 +351,7 @@ def _ask_languages(options: Namespace, sheet: Sheet, asker: Asker) -> dict[str, 
             check=lambda code: check_language(code, "language"),
             default=sheet.language,
         )
-    return {language: sheet.text}
-
-
-def _rows_by_language(sheet: Sheet, languages: Sequence[str]) -> dict[str, int]:
-    if len(languages) == 1:
-        return {languages[0]: len(sheet.table.records)}
-    codes = [code.strip().lower() for code in sheet.values(LANGUAGE_FIELD)]
-    return {language: codes.count(language.lower()) for language in languages}
+    return {language: sheet.whole()}
 
 
 def _are_measured(kind_name: str, languages: Sequence[str]) -> bool:
@@ -416,10 +410,10 @@ def _check(start: Start, files: Mapping[Path, str]) -> None:
 def _about_the_file(message: str, start: Start, aside: Path) -> str:
     """Return a message about a file aside as one about the file that the person knows."""
     for folder in (start.name, start.labels_folder.name):
-        for language in start.data:
+        for language in start.parts:
             place = f"{aside / folder / language}.csv"
             known = f"{start.file}"
-            if len(start.data) > 1:
+            if len(start.parts) > 1:
                 known = f"{start.file}, the rows in {language}"
             message = message.replace(place, known)
     return message.replace(f"{aside}/", "")
@@ -432,9 +426,9 @@ def _tell(start: Start, files: Mapping[Path, str]) -> None:
     if ignored:
         lines.append(ignored)
     lines.append("")
-    for language, rows in start.rows.items():
+    for language, part in start.parts.items():
         lines.append(
-            f"{language}: {plural(rows, 'question')} can show {shown_by(rows)}"
+            f"{language}: {plural(part.rows, 'question')} can show {shown_by(part.rows)}"
         )
     lines.append(
         f"drop: the gate allows {start.margin.size:.2f}; more rows allow less "
@@ -443,7 +437,7 @@ def _tell(start: Start, files: Mapping[Path, str]) -> None:
     texts = load_texts()
     if start.judge is not None:
         kind = texts.kinds[str(start.kind)]
-        in_english = [code for code in start.data if is_judged_in_english(kind, code)]
+        in_english = [code for code in start.parts if is_judged_in_english(kind, code)]
         if in_english:
             lines.append(f"the judge reads English rules for {listed(in_english)}")
     lines += ["", "next:", *_next(start)]
