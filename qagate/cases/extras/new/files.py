@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 from qagate.cases.config import LANGUAGE
@@ -180,6 +181,7 @@ class NewDataset:
         return texts.files.prompt.format(language=language, slots=slots)
 
 
+@cache
 def load_texts() -> NewTexts:
     """Return what ``new.yaml`` holds."""
     texts: NewTexts = decode(NewTexts, load_yaml(TEXTS))

@@ -150,7 +150,7 @@ class LanguagePart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class Spreadsheet:
     """A file whose columns are known."""
 
     table: Table
@@ -207,7 +207,7 @@ def _csv_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def read_sheet(
     path: Path, text: str, kind: Kind, given: Mapping[str, str], asker: Asker
-) -> Sheet:
+) -> Spreadsheet:
     """Return a file with its columns: those given by our name, those known by their heading.
 
     A person is asked for a column that the kind needs and that is neither. Raises UsageError.
@@ -236,7 +236,7 @@ def read_sheet(
             headings[name] = table.names[column]
     if LABEL_FIELD in columns:
         headings.pop(LABEL_FIELD, None)
-    return Sheet(
+    return Spreadsheet(
         table=table,
         text=text,
         columns=columns,

@@ -42,7 +42,7 @@ from qagate.cases.extras.new.schema import models_schema, schema_text
 from qagate.cases.extras.new.spreadsheet import (
     LABEL_FIELD,
     LanguagePart,
-    Sheet,
+    Spreadsheet,
     read_sheet,
     read_spreadsheet,
 )
@@ -107,7 +107,7 @@ class Start:
     file: Path
     to: Path
     """Where the folder of the data set goes."""
-    sheet: Sheet
+    sheet: Spreadsheet
     parts: Mapping[str, LanguagePart]
     """The rows of each language."""
     name: str
@@ -338,7 +338,7 @@ def _ask_name(options: Namespace, file: Path, asker: Asker) -> str:
 
 
 def _ask_languages(
-    options: Namespace, sheet: Sheet, asker: Asker
+    options: Namespace, sheet: Spreadsheet, asker: Asker
 ) -> dict[str, LanguagePart]:
     """Return the rows of each language: of a column's, or of one that is given or asked for."""
     language = options.lang
