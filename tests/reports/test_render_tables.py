@@ -365,7 +365,7 @@ def test_every_kind_has_its_words_and_columns() -> None:
     for datasets, wrong in (((), 0), (known, 5)):
         page = html.render(replace(full(5), datasets=datasets))
         columns = re.findall(
-            r'<rect class="(\w+)"[^>]* width="18" height="([\d.]+)"/>', page
+            r'<rect class="(\w+)"[^>]* width="18.0" height="([\d.]+)"/>', page
         )
         assert columns == [
             (
