@@ -62,6 +62,17 @@ def _no_keys_of_the_house() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _signals_as_before() -> Iterator[None]:
+    """Give back the signals that a run in this process took: ignored ones stay so in children."""
+    handlers = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        handlers[number] = signal.getsignal(number)
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     """Return an empty project in the working folder, with the plugin switched on."""

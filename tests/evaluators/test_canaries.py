@@ -183,6 +183,7 @@ def test_canaries_are_really_asked(tmp_path: Path) -> None:
     assert second.result("bg").void == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "document", ["[]", '{"at": 1.0, "results": [{"judge": 5}]}', "{", "null"]
 )
@@ -290,6 +291,7 @@ def test_a_replay_takes_the_canaries_of_its_run(tmp_path: Path) -> None:
     assert replayed.outcomes.keys() == before.outcomes.keys()
 
 
+@pytest.mark.slow
 def test_a_replay_heeds_no_drift_that_a_later_run_found(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")
@@ -325,6 +327,7 @@ def test_labelled_answers_are_asked_where_no_baseline_is(tmp_path: Path) -> None
     assert world.run("second").calls == ALL_CANARIES + 1
 
 
+@pytest.mark.slow
 def test_each_member_of_a_panel_is_asked(tmp_path: Path) -> None:
     world = World(tmp_path, members=3)
     world.run("first")

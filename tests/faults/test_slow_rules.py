@@ -207,7 +207,7 @@ def test_the_heart_beats(
     assert any(0.3 < when - began < 0.9 for when in writer.times) is beats
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 def test_an_engine_that_is_held_up_is_ended_and_names_the_item(
     project: Project,
 ) -> None:

@@ -71,6 +71,7 @@ def test_such_a_failure_ends_the_run_in_1(capital: Project) -> None:
     assert result.ret == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize("is_above", [True, False], ids=["above", "below"])
 def test_an_item_in_several_tests_is_graded_once(
@@ -88,6 +89,7 @@ def test_an_item_in_several_tests_is_graded_once(
     assert (slice_["counts"]["passed"], slice_["counts"]["failed"]) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_another_parametrisation_finds_its_items(
     capital: Project, workers: str

@@ -355,6 +355,7 @@ display.SECONDS_PER_LOG_LINE = 0.001
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -388,6 +389,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["_dataset_named", "_wait_for_outcome"])
 def test_a_crash_in_a_worker_ends_the_run_with_its_code(
     name: str, capitals: Project

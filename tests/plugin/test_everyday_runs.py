@@ -139,6 +139,7 @@ def test_a_plain_upgrade_asks_canaries_in_place_of_the_rest(shop: Shop) -> None:
     assert code == 0, shop.line
 
 
+@pytest.mark.slow
 def test_an_upgrade_without_a_ledger_asks_the_same(shop: Shop) -> None:
     """The baseline's folder brings its grades and its labels'."""
     code, calls = shop.run("new", "--baseline=v1", "--ledger=other.sqlite3")
@@ -169,6 +170,7 @@ def test_the_same_model_each_night_is_asked_anew(shop: Shop) -> None:
     assert code == 0, shop.line
 
 
+@pytest.mark.slow
 def test_one_run_name_asks_the_new_release_too(shop: Shop, monkeypatch: Patch) -> None:
     """In one CI run a model is asked, deployed anew under its own name, and asked again."""
     monkeypatch.setenv("QA_RUN", "release")
@@ -178,6 +180,7 @@ def test_one_run_name_asks_the_new_release_too(shop: Shop, monkeypatch: Patch) -
     assert answers == ITEMS
 
 
+@pytest.mark.slow
 def test_a_replay_asks_nothing_and_ends_in_the_same(shop: Shop) -> None:
     """Also of a run that drift made void grades in."""
     shop.provider.is_lenient = True
@@ -187,6 +190,7 @@ def test_a_replay_asks_nothing_and_ends_in_the_same(shop: Shop) -> None:
     assert again == code
 
 
+@pytest.mark.slow
 def test_shards_on_one_ledger_ask_labels_and_canaries_once(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,6 +208,7 @@ def test_shards_on_one_ledger_ask_labels_and_canaries_once(
     assert shop.provider.calls() == (0, 0)
 
 
+@pytest.mark.slow
 def test_recorded_answers_ask_the_judge_alone(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +239,7 @@ def test_recorded_answers_ask_the_judge_alone(
     assert ITEMS < grades <= ITEMS + CANARIES
 
 
+@pytest.mark.slow
 def test_what_a_model_failed_cannot_be_retired_by_a_run_of_the_old_one(
     shop: Shop,
 ) -> None:
@@ -263,6 +269,7 @@ def test_what_a_model_failed_cannot_be_retired_by_a_run_of_the_old_one(
     assert "2nd set of answers of this model to these items: FAIL" in shop.line
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_not_read_decides_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -278,6 +285,7 @@ def test_a_baseline_that_is_not_read_decides_nothing(
     assert "--baseline=v2" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--ledger=other.sqlite3",)], ids=["", "ci"])
 def test_a_dry_run_foretells_the_calls(shop: Shop, words: tuple[str, ...]) -> None:
     """Canaries and old answers stand apart, and all are in the total."""
@@ -289,6 +297,7 @@ def test_a_dry_run_foretells_the_calls(shop: Shop, words: tuple[str, ...]) -> No
     assert total.startswith(f"calls: {answers + grades:,} to make")
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_why_old_answers_are_judged_anew(shop: Shop) -> None:
     write_labels(shop.project, rubric="2")
     given = [*specs(shop.server.url, "new"), "--baseline=v1", "qa/capital"]
@@ -311,6 +320,7 @@ class ByCity:
 """
 
 
+@pytest.mark.slow
 def test_rules_that_were_made_lenient_since_the_baseline_pass_nothing(
     project: Project,
 ) -> None:

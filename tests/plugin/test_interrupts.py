@@ -63,6 +63,7 @@ SIGNALS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "number", "times"), SIGNALS)
 def test_a_server_that_hangs_holds_up_no_interrupt(
     capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
@@ -101,6 +102,7 @@ def test_a_signal_leaves_a_partial_report(
     assert (states.total(), states["missing"] > 0) == (ITEMS, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [PLAIN, pytest.param(N2, marks=SLOW)])
 def test_a_closed_terminal_leaves_a_partial_report(
     capitals: Project, workers: tuple[str, ...]
@@ -121,6 +123,7 @@ def test_a_closed_terminal_leaves_a_partial_report(
     assert f"exit 2; {paid} replies kept, " in output.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_is_not_heard_under_nohup(capitals: Project) -> None:
     with loopback(handler=after(0.1)) as server:
         model = f"--model=openai:m@{server.url}/v1"
@@ -148,6 +151,7 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_an_interrupt_of_the_imports_is_one_line(
     project: Project, capitals: Project, name: str
@@ -171,6 +175,7 @@ def test_an_interrupt_of_the_imports_is_one_line(
     assert capitals.report()["complete"] is False
 
 
+@pytest.mark.slow
 def test_nothing_follows_the_last_line(capitals: Project) -> None:
     """Pytest warns at its very end of an exception in a finalizer, as a signal may raise there."""
     plugin = "class Lost:\n    def __del__(self):\n        raise KeyboardInterrupt\n"
@@ -249,6 +254,7 @@ def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
     return model, RULES, "--ledger", text_of(place), "qa"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["database", "pooled"])
 def test_a_run_goes_on(
     capital: Project, request: pytest.FixtureRequest, way: str
@@ -281,6 +287,7 @@ def test_an_absent_database_ends_the_run_with_4(
         assert model.count == 0
 
 
+@pytest.mark.slow
 def test_a_lost_server(
     capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def test_a_live_model_without_a_judge_is_refused(project: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_rules_that_are_said_are_measured_by_the_bundled_labels(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ def two(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -80,6 +81,7 @@ def test_other_tests_do_not_make_a_lost_selection_pass(two: Project) -> None:
     assert two.run("qa", "-k", "plain").ret == 6
 
 
+@pytest.mark.slow
 def test_no_hook_changes_the_code(two: Project) -> None:
     """Ours is set last."""
     wrong = ["Varna"] * 4
@@ -103,6 +105,7 @@ def test_gates_off_with_nothing_graded_is_no_zero(project: Project) -> None:
     assert "NOTHING GRADED" in result.outlines[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["PYTEST_ADDOPTS", "ini"])
 def test_what_is_accepted_counts_on_the_command_line_alone(
     two: Project, monkeypatch: pytest.MonkeyPatch, place: str
@@ -118,6 +121,7 @@ def test_what_is_accepted_counts_on_the_command_line_alone(
     assert "command line alone" in result.stderr.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["slices=", "gate=1", "gates=", "all"])
 def test_accepting_something_else_is_refused(two: Project, value: str) -> None:
     """It says what can be accepted."""

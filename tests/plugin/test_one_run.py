@@ -39,6 +39,7 @@ def runs_in(project: Project) -> set[str]:
 LEDGER = Path(".qa", "ledger.sqlite3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_all_replies_of_a_run_say_its_id(
     capital: Project, server: Loopback, workers: int

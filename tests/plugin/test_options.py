@@ -293,7 +293,7 @@ LABELS = (
 NONE = "no test with @pytest.mark.qa("
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_set_without_collected_tests_is_missed(
     project: Project, workers: int
@@ -320,7 +320,7 @@ def test_a_data_set_without_collected_tests_is_missed(
     assert project.run_with(workers, "qa/one/test_one.py::test_one[one-en-q1]").ret == 6
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_labels_without_a_test_measure_when_named(
     project: Project, workers: int

@@ -135,6 +135,7 @@ def test_what_rubrics_lack_is_refused(
     assert message in project.refused("qa", "--judge", "openai:j@http://127.0.0.1:9/v1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plain", "n2"])
 def test_rules_in_one_file_judge(
     project: Project, mode: str, monkeypatch: Patch
@@ -175,6 +176,7 @@ WORDS = '[tool.qagate]\nwords = "words"\n'
 DONT_KNOW = "Das weiß ich leider nicht."
 
 
+@pytest.mark.slow
 def test_words_of_ones_own_language(project: Project) -> None:
     """A file of refusals in one's own repository is enough; other words read anew."""
     yaml = graded({"de": "correct: {min: 0.1}, drop: {max: 0.9}"})
@@ -321,6 +323,7 @@ def calls(project: Project) -> int:
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> None:
     """A dry run makes no call, a second run none; other code or another version all anew."""

@@ -40,6 +40,7 @@ NEW = [WRONG] * 24 + [
 BOTH_RIGHT = range(25, 55)
 
 
+@pytest.mark.slow
 @tabled("way", "code", "words")
 def test_no_baseline_ships_a_worse_model(
     project: Project, way: str, code: int, words: str

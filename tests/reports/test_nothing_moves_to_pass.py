@@ -532,7 +532,7 @@ STEPS: Mapping[str, Step] = {
 }
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 @settings(max_examples=25, deadline=None, phases=UNSHRUNK)
 @given(worlds(), st.data())
@@ -542,7 +542,7 @@ def test_no_gate_moves_to_pass(step: str, world: World, data: st.DataObject) -> 
 
 
 @pytest.mark.untraced
-@settings(max_examples=60, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=25, deadline=None, phases=UNSHRUNK)
 @given(worlds(), st.lists(st.sampled_from([*STEPS]), min_size=2, max_size=4), st.data())
 def test_no_gate_moves_to_pass_by_several_steps(
     world: World, steps: list[str], data: st.DataObject
@@ -553,7 +553,7 @@ def test_no_gate_moves_to_pass_by_several_steps(
     assert not after.passing() - world.passing()
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, phases=UNSHRUNK)
 @given(worlds(), st.data())
 def test_evidence_that_asks_less_does_not_pass_alone(

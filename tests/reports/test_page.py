@@ -197,6 +197,7 @@ MARKDOWN: str = kept(__file__, "markdown")
 FORMATTED = kept(__file__, "formatted")
 
 
+@pytest.mark.slow
 def test_markdown_is_shown_formatted_and_does_nothing(opened: Opened) -> None:
     """Addresses are text; the text as it came is one click away, and plain text has no button."""
     deep = [
@@ -332,6 +333,7 @@ def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
     assert page.evaluate("document.activeElement.id") == "items-title"
 
 
+@pytest.mark.slow
 def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
     """On any page, unfolded, in view and in focus; an unknown one breaks nothing."""
     for key in ("simpleqa-hu-40", "simpleqa-en-1000"):
@@ -383,6 +385,7 @@ def test_without_script_the_page_still_answers(browser: Browser, path: Path) -> 
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["path", "compared"])
 def test_it_fits_every_screen(
     opened: Opened, request: pytest.FixtureRequest, name: str
@@ -425,6 +428,7 @@ def test_links_lead_from_the_comparison_to_the_items(
     assert tab.complaints == []
 
 
+@pytest.mark.slow
 def test_a_large_run_opens_and_stays_usable(opened: Opened) -> None:
     """Far larger than the published Czech set: opened, searched, turned, linked."""
     size = 20_000
@@ -562,6 +566,7 @@ def test_targets_are_large_enough_for_a_finger(opened: Opened, compared: Path) -
     assert small == []
 
 
+@pytest.mark.slow
 def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
     """Nothing in question, answer, reason, votes or metadata runs (F22)."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()

@@ -163,7 +163,7 @@ def test_an_item_carries_all_that_is_known_of_it() -> None:
 
 
 def test_provenance_has_a_table_of_slices() -> None:
-    """Every hash, no column that says nothing; long texts are cut, shorter where many."""
+    """Every hash, no column that says nothing; long texts are cut."""
     one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
     slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
     text = Page(
@@ -180,6 +180,10 @@ def test_provenance_has_a_table_of_slices() -> None:
     text = html.render(report((record(answer="я" * 100_000),)))
     assert "100,000 characters in all; the exact text is in records.jsonl" in text
     assert len(text) < 70_000
+
+
+@pytest.mark.slow
+def test_texts_are_cut_shorter_where_they_are_many() -> None:
     many = html.render(
         report(tuple(record(n, answer="z" * 1700) for n in range(10_000)))
     )

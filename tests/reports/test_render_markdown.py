@@ -119,6 +119,7 @@ def test_hostile_text_stays_in_its_span(hostile: str) -> None:
     assert len(text.splitlines()) < 40
 
 
+@pytest.mark.slow
 def test_the_summary_fits_a_comment_however_large_the_run() -> None:
     """Below 60,000 bytes, cut at a line end, and said; however long answers are."""
     gates = tuple(gate("FAIL", reason="я" * 5000) for _ in range(300))

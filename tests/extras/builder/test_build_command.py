@@ -331,6 +331,7 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
     return fill
 
 
+@pytest.mark.slow
 def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
     work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")

@@ -47,6 +47,7 @@ def test_the_new_model_lost_noes_in_one_language() -> None:
     assert right([new_answer(item) for item in belarusian], belarusian) < 170
 
 
+@pytest.mark.slow
 def test_it_ends_as_the_gate_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Captured
 ) -> None:

@@ -170,7 +170,7 @@ def test_the_gold_itself_is_right(gold: str) -> None:
 HUGE = ["a" + "\u0316\u0301" * 250_000, *map(grown, kept(__file__, "huge"))]
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", HUGE, ids=range(len(HUGE)))
 def test_huge_and_broken_answers(answer: str) -> None:
     """A megabyte of anything is graded, and is never CORRECT beyond doubt."""

@@ -59,6 +59,7 @@ def test_each_key_of_a_models_file_has_a_line() -> None:
     assert load_key_schemas()["model"].keys() == {*KNOWN, *KNOWN_HTTP}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [dataset_schema(), gates_schema(), models_schema()])
 def test_the_schemas_are_schemas(schema: Schema) -> None:
     """Of the dialect that they name."""

@@ -411,6 +411,7 @@ def test_one_wait_for_a_server(
 TROUBLE = kept(__file__, "trouble")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLE)
 def test_what_passes_within_a_minute_is_waited_for(
     place: PostgresUrl, trouble: str

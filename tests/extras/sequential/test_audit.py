@@ -277,6 +277,7 @@ def looked_at(one: PairedSlice, share: float) -> PairedSlice:
     return replace(one, people=kept)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     st.lists(

@@ -166,6 +166,7 @@ def test_a_good_judge_lets_it_stop() -> None:
     assert Stopped(BAR, "cccci", labels(97)).asked < COUNT / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [BAR, DROP])
 def test_rules_have_to_be_checked_before_it_stops(threshold: Threshold) -> None:
     """Without a check nothing is known of what the rules hide."""

@@ -69,6 +69,7 @@ def counts(project: Project, name: str) -> dict[str, int]:
     return dict(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_slice_is_asked_until_settled(
     capitals: Project, server: Loopback, workers: int
@@ -101,6 +102,7 @@ def test_a_slice_is_asked_until_settled(
     assert server.count == ITEMS - stopped + SMALL, "all that was paid for counts"
 
 
+@pytest.mark.slow
 def test_a_worse_model_fails_at_once(capitals: Project) -> None:
     """Two thirds of the answers lost: the gate FAILs, and most items are never asked."""
     with serving(worse=True) as server:
@@ -109,6 +111,7 @@ def test_a_worse_model_fails_at_once(capitals: Project) -> None:
     assert capitals.only("gates")["state"] == "FAIL"
 
 
+@pytest.mark.slow
 def test_a_slice_picked_by_hand_is_not_stopped(
     capitals: Project, server: Loopback
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_slice_picked_by_hand_is_not_stopped(
     assert counts(capitals, "capital:en")["stopped"] == 0
 
 
+@pytest.mark.slow
 @tabled("given", "words")
 def test_what_cannot_be_decided_is_refused(
     capitals: Project, given: list[str], words: str
@@ -125,7 +129,7 @@ def test_what_cannot_be_decided_is_refused(
     assert words in capitals.refused(*given, "--languages", "en", "qa")
 
 
-@pytest.mark.untraced
+@pytest.mark.slow
 def test_what_is_spared(
     capitals: Project, server: Loopback, monkeypatch: Patch
 ) -> None:
@@ -174,6 +178,7 @@ def settled(
     return result, server.count - before
 
 
+@pytest.mark.slow
 def test_the_judge_is_measured_before_anything_is_settled(judged: Project) -> None:
     """Labels and canaries come first; then items, until the gate is settled."""
     with loopback(handler=truthful()) as server:
