@@ -5,8 +5,6 @@ draws a panel (``figures.j2``), and a file only puts panels beside each other. T
 script; a page is whole without one.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
@@ -21,6 +19,7 @@ from qagate.evaluators.output import (
     cell,
     content_policy,
     markdown_table,
+    sheet_lines,
     visible,
 )
 from qagate.reports.extras.side_by_side import figures
@@ -81,7 +80,7 @@ def files_of(runs: SideBySide) -> Iterator[tuple[str, Sequence[str]]]:
     drawn = figures.figures_of(runs)
     for figure in drawn:
         yield f"{figure.name}.svg", (svg(figure),)
-    yield TABLE, (sheet(runs),)
+    yield TABLE, list(sheet(runs))
     yield SUMMARY, (markdown(runs),)
     yield PAGE, (page(runs, drawn),)
 
@@ -299,14 +298,16 @@ def _row(part: SliceOfRuns, run: RunFigures) -> list[str]:
     ]
 
 
-def sheet(runs: SideBySide) -> str:
-    """Return the figures as CSV, a row each; no text is a formula."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(FIELDS)
+def sheet(runs: SideBySide) -> Iterator[str]:
+    """Return the lines of the figures as CSV, a figure each; no text is a formula."""
+    rows: list[list[str]] = [list(FIELDS)]
     for row in figure_rows(runs):
-        cells: list[object] = []
-        for value in astuple(row):
-            cells.append(cell(value) if isinstance(value, str) else value)
-        writer.writerow(cells)
-    return file.getvalue()
+        rows.append([_cell(value) for value in astuple(row)])
+    return sheet_lines(rows)
+
+
+def _cell(value: object) -> str:
+    """Return a text harmless, a number as it is, and nothing where there is none."""
+    if value is None:
+        return ""
+    return cell(value) if isinstance(value, str) else str(value)
