@@ -206,6 +206,32 @@ def test_an_unknown_tool_needs_column_names_alone(
     assert re.search(r":pl +drop -0.300 ", printed)
 
 
+def test_three_candidates_end_in_the_line_of_the_page(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, broke in (("old", 0), ("a", 0), ("b", 60), ("c", 8)):
+        rows = [{"id": n, "score": int(n >= broke)} for n in range(200)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(rows))
+    command = "qagate decide a.json b.json c.json --baseline old.json"
+    assert f"```sh\n{command}\n```" in PAGE
+    code, printed = run(command, capsys)
+    assert code == 1
+    assert printed.splitlines()[-1] == after("candidates").strip()
+
+
+def test_a_table_may_have_a_column_for_each_model(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("gpt-4.1_acc", "gpt-5_acc", "gpt-5-mini_acc")
+    rows = [{"id": n, **dict.fromkeys(names, 1)} for n in range(200)]
+    as_csv(tmp_path / "all.csv", rows)
+    code, printed = run(after("columns"), capsys)
+    assert code == 0, printed
+    assert "CANDIDATES (2 of 2 pass)" in printed
+
+
 @pytest.mark.parametrize("row", rows_of("pairs"), ids=lambda row: row[0])
 def test_so_many_pairs_let_an_unchanged_model_pass(row: list[str]) -> None:
     """In 80 % of 1,500 simulated runs, within what so many can show."""

@@ -15,6 +15,7 @@ from qagate.evaluators.kinds import Cluster
 from qagate.reports.compare.states import Pair, Pairing, State
 from qagate.reports.judge.favour import JudgeFavour
 from qagate.reports.judge.slice_judge import SliceJudge
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Role
@@ -50,6 +51,8 @@ class PairedSlice:
     """The pairs by the golds, words and checks of then; None where these do not differ."""
     tries: tuple[str, ...] = ()
     """How the earlier sets of answers of this model ended, such as ``FAIL``; oldest first."""
+    candidates: Candidates = ONE_CANDIDATE
+    """The models that are decided together beside the other run."""
     clusters_of: Literal["new", "old"] = "new"
     """Whose metadata say which items belong together."""
 

@@ -86,9 +86,14 @@ class ChangeEvidence:
         return max(p_values)
 
     def state(self, p_value: float) -> GateState:
-        """Return PASS or FAIL only where all treatments agree; ``p_value`` may be adjusted."""
+        """Return PASS or FAIL only where all treatments agree.
+
+        ``p_value`` may be adjusted for other gates of the run; those of other candidates are
+        adjusted for here.
+        """
         if all(self.allows(case) for case in self.cases):
             return "PASS"
+        p_value = self.strictness.candidates.adjusted(p_value)
         if self.is_confident and p_value >= 0.05:
             return "INCONCLUSIVE"
         # The full margin counts here: a judge's errors make a harm look smaller than it is.
@@ -230,7 +235,7 @@ def _no_pair(sides: Sides) -> str:
 def strictness_of(sides: Sides) -> Strictness:
     """Return how strict a gate over these slices is: by the one that was asked most often."""
     tries = max((side.tries for side in sides), key=len)
-    return Strictness(tries=tries)
+    return Strictness(tries=tries, candidates=sides[0].candidates)
 
 
 def is_strict(strictness: Strictness) -> bool:

@@ -78,7 +78,12 @@ def strictness_basis(strictness: Strictness) -> Iterator[str]:
     """Yield what a gate is held to where it is more than usual."""
     if is_strict(strictness):
         level = 100 * (1 - 2 * strictness.tail)
-        yield f"held to {level:.4g} %, as set {strictness.number} of answers of this model"
+        reasons = []
+        if strictness.candidates.are_several:
+            reasons.append(f"one of {strictness.candidates.number} candidates")
+        if strictness.tries:
+            reasons.append(f"set {strictness.number} of answers of this model")
+        yield f"held to {level:.4g} %, as {' and '.join(reasons)}"
 
 
 def missing_basis(evidence: ChangeEvidence) -> Iterator[str]:

@@ -2,11 +2,14 @@
 
 A model that is asked again and again passes in the end by chance. So the k-th set of answers of
 one model beside one baseline is held to 2.5 % / k², which keeps the chance of a wrong PASS in
-any number of tries below 4.2 % (the sum of 1 / k² is 1.64).
+any number of tries below 4.2 % (the sum of 1 / k² is 1.64). Candidates that are decided together
+divide that again (``run/candidates.py``).
 """
 
 from dataclasses import dataclass
 from statistics import NormalDist
+
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 
 ONE_SIDED = 0.025
 """The chance of a wrong PASS that one set of answers may have."""
@@ -18,6 +21,8 @@ class Strictness:
 
     tries: tuple[str, ...] = ()
     """How the earlier sets of answers ended, oldest first, such as ``FAIL``."""
+    candidates: Candidates = ONE_CANDIDATE
+    """The models that are decided together."""
 
     @property
     def number(self) -> int:
@@ -27,7 +32,7 @@ class Strictness:
     @property
     def tail(self) -> float:
         """The error that each end of an interval may have."""
-        return ONE_SIDED / self.number**2
+        return ONE_SIDED / self.number**2 / self.candidates.open
 
     @property
     def capital(self) -> float:

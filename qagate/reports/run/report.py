@@ -17,6 +17,7 @@ from qagate.evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from qagate.evaluators.statistics.intervals import Estimate, Interval
 from qagate.evaluators.typed_data import Count
 from qagate.reports.run.accepted import Accepted
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.evidence import (
     AuditTrail,
     Comparison,
@@ -352,6 +353,8 @@ class Report:
     """How the earlier sets of answers of each slice ended that were held against its gates."""
     unsettled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The ids of the items that were retired after this model's first try, by their slice."""
+    candidates: Candidates = ONE_CANDIDATE
+    """The models that were decided together with this one, beside the same baseline."""
     shards: Shards | None = None
     """Those that the records come from; None where none is missing."""
     counts: Counts

@@ -58,6 +58,7 @@ from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
 from qagate.reports.run.accepted import Accepted
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.changes import (
     changed_origin,
 )
@@ -262,6 +263,8 @@ class Facts:
     """How the earlier sets of answers of each slice ended, by its name."""
     unsettled: RetiredIds = field(default_factory=dict)
     """The items that were retired after this model's first try: they count both ways."""
+    candidates: Candidates = ONE_CANDIDATE
+    """The models that are decided together beside one baseline."""
     needs_baseline: str = ""
     """Why a run over these data needs a baseline, and which; empty where it does not."""
 
@@ -344,6 +347,7 @@ def account(
         decided=_decided_as(facts, records, decision, baseline),
         tries=facts.tries,
         unsettled=facts.unsettled,
+        candidates=facts.candidates,
         comparison=compared,
         since_anchor=since,
         health=health,
@@ -449,6 +453,7 @@ def _sides(run: CountedRun, earlier: Baseline | None, facts: Facts) -> Compared:
         accepted=facts.accepted,
         tries=facts.tries,
         unsettled=facts.unsettled,
+        candidates=facts.candidates,
     )
 
 
@@ -761,6 +766,8 @@ def _history(facts: Facts, run: CountedRun) -> Iterator[str]:
     if facts.accepted.text:
         yield facts.accepted.text
     yield from _of_another_day(facts, run)
+    if facts.candidates.are_several:
+        yield f"one of {facts.candidates.number} candidates, adjusted for their number"
     if facts.monitor:
         yield "--monitor: no try of a release, and no baseline"
     earlier_ends = max(facts.tries.values(), key=len, default=())

@@ -20,6 +20,7 @@ from qagate.reports.judge.measuring import read_by
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.changes import changed_judge, changed_requests
 from qagate.reports.run.measured import is_foreign, obstacle_of
 from qagate.reports.run.record import Record, by_slice
@@ -63,6 +64,7 @@ def paired_slices(
     accepted: Accepted = NOTHING_ACCEPTED,
     tries: Mapping[str, tuple[str, ...]] = {},
     unsettled: Mapping[str, Collection[str]] = {},
+    candidates: Candidates = ONE_CANDIDATE,
 ) -> dict[str, PairedSlice]:
     """Return the slices of a run paired with those of an earlier one, by name.
 
@@ -70,7 +72,8 @@ def paired_slices(
     with, and its paired gates hold nothing up, unless the earlier run has a slice that is missing
     here. ``model`` is the new run's, and ``origin`` its provenance, both if known. ``tries`` say by
     slice how the earlier sets of answers of this model ended beside the baseline, and ``unsettled``
-    which items were retired only after the first of them.
+    which items were retired only after the first of them. ``candidates`` are decided together with
+    this run, beside the same baseline.
     """
     if baseline is None:
         return {}
@@ -95,7 +98,9 @@ def paired_slices(
         sides[name] = replace(sides[name], favour=favour, blocked=blocked)
     if baseline.role == "baseline":
         for name, side in sides.items():
-            sides[name] = replace(side, tries=tries.get(name, ()))
+            sides[name] = replace(
+                side, tries=tries.get(name, ()), candidates=candidates
+            )
     if model == baseline.report.model and model in NO_MODEL:
         for name, reason in same_files(sides, baseline.role).items():
             sides[name] = _blocked(sides[name], reason)

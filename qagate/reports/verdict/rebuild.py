@@ -80,5 +80,6 @@ def _facts_of(report: Report) -> Facts:
         needs_baseline=session.needs_baseline,
         tries=report.tries,
         unsettled=report.unsettled,
+        candidates=report.candidates,
         canaries=report.judging.canaries,
     )

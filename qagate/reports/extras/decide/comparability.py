@@ -5,7 +5,7 @@ so are two files of the same bytes with many answers. How both were measured is 
 ``run/measured.py``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from qagate.evaluators.core import UsageError
@@ -97,21 +97,44 @@ def _day(seconds: float) -> str:
 
 
 def accepted_changes(
-    given: Sequence[tuple[str, str]], new: ForeignRun, old: ForeignRun
-) -> Accepted:
-    """Return the differences that the command line accepts. Raises UsageError for one of none."""
+    given: Sequence[tuple[str, str]], pairs: Sequence[tuple[ForeignRun, ForeignRun]]
+) -> list[Accepted]:
+    """Return the differences that the command line accepts in each pair of NEW and OLD.
+
+    Raises UsageError for a difference that no pair has.
+    """
+    differences_of_pairs = [_differences(new, old) for new, old in pairs]
+    accepted = []
+    for name, value in given:
+        if not any(_is_there(name, value, known) for known in differences_of_pairs):
+            known = [
+                difference.to_accept
+                for by_field in differences_of_pairs
+                for difference in by_field.values()
+            ]
+            raise UsageError(
+                f"--accept-changed {shown(f'{name}={value}')}: nothing differs so; "
+                f"{first_of(known) or 'both were measured alike'}"
+            )
+    for by_field in differences_of_pairs:
+        in_pair = {
+            name: value for name, value in given if _is_there(name, value, by_field)
+        }
+        accepted.append(Accepted(measured=in_pair))
+    return accepted
+
+
+def _differences(new: ForeignRun, old: ForeignRun) -> dict[str, MeasuredOtherwise]:
+    """Return in what two results were measured otherwise, by field."""
     found: dict[str, MeasuredOtherwise] = {}
     for name, task in new.tasks.items():
         former = old.tasks.get(name)
         if former is not None:
             for difference in differences(task.measured, former.measured):
                 found[difference.field] = difference
-    accepted = Accepted(measured=dict(given))
-    for name, value in given:
-        if name not in found or not found[name].is_accepted(accepted):
-            known = [difference.to_accept for difference in found.values()]
-            raise UsageError(
-                f"--accept-changed {shown(f'{name}={value}')}: nothing differs so; "
-                f"{first_of(known) or 'both were measured alike'}"
-            )
-    return accepted
+    return found
+
+
+def _is_there(name: str, value: str, known: Mapping[str, MeasuredOtherwise]) -> bool:
+    accepted = Accepted(measured={name: value})
+    return name in known and known[name].is_accepted(accepted)

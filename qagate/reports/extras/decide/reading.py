@@ -49,6 +49,8 @@ MAX_MEASURED_VALUES = 20
 """Of one field of how a task was measured, over all its rows."""
 CONTENT_DIGITS = 8
 """Of the hash that tells two items of one id apart."""
+SCORE_OF_MODEL = "result"
+"""What the score is called in both runs where a column is called like its model."""
 NO_REPEAT = -1
 """Of a row that does not say which time its item was asked."""
 UNREADABLE = (
@@ -183,9 +185,12 @@ class _RunReader:
         sides = self.form.row.get("side", ())
         several_prompts = False
         if sides:
-            listed = list(rows)
+            rows = listed = list(rows)
+            if self._has_columns_by_model(listed, sides):
+                self._read_columns_of_model(listed)
+            else:
+                rows, several_prompts = self._of_one_side(listed, sides)
             self._check_columns(part, listed)
-            rows, several_prompts = self._of_one_side(listed, sides)
         samples: dict[object, ScoredSample] = {}
         for place, row in enumerate(rows):
             sample = self._sample(part, row)
@@ -234,11 +239,6 @@ class _RunReader:
             kept.append(row)
             for place, name in enumerate(names):
                 names_by_place[place].add(name)
-        if all_models <= {""} and chosen:
-            raise problem(
-                self.path,
-                "--new and --old do nothing for a result that names no model; leave them out",
-            )
         if chosen and not kept:
             raise problem(
                 self.path, f"no {what} {chosen!r}; {hint(chosen, sorted(all_models))}"
@@ -252,6 +252,32 @@ class _RunReader:
             )
         self.side = chosen or "".join(models)
         return kept, any(len(names) > 1 for names in names_by_place[1:])
+
+    def _has_columns_by_model(
+        self, rows: Sequence[Json], sides: Sequence[FieldPath]
+    ) -> bool:
+        """Whether a model is asked for, and no row names one: then columns have to."""
+        if self.form.name != ANY_TABLE or not self.choice.side:
+            return False
+        return not any(path.value(row) for row in rows for path in sides)
+
+    def _read_columns_of_model(self, rows: Sequence[Json]) -> None:
+        """Read a table whose columns are of several models: ``*`` in their paths is the model."""
+        model = self.choice.side
+        given = {"score": "*", **self.choice.columns}
+        columns = {role: text.replace("*", model) for role, text in given.items()}
+        score_path = field_path(columns["score"])
+        if not any(self.rows.find(row, score_path) for row in rows):
+            names = list(dict.fromkeys(str(key) for row in rows[:100] for key in row))
+            raise problem(
+                self.path,
+                f"no row names a model, and there is no column {columns['score']!r}; "
+                f"{hint(columns['score'], names)}",
+            )
+        self.side = model
+        self.choice = replace(self.choice, columns=columns)
+        score_name = given["score"].replace("*", "").strip("_-./ ") or SCORE_OF_MODEL
+        self.rows = RowReader(form=self.form, choice=self.choice, score_name=score_name)
 
     def _check_columns(self, part: Part, rows: Sequence[Json]) -> None:
         """Raise UsageError where a table lacks what every table needs."""

@@ -39,6 +39,8 @@ class RowReader:
 
     form: ResultForm
     choice: Choice
+    score_name: str = ""
+    """What the score of ``--column`` is called; empty for what its path or its row calls it."""
     seen_roles: set[str] = field(default_factory=set)
     """The roles of ``--column`` that any row had."""
     more_is_better: set[str] = field(default_factory=set)
@@ -188,7 +190,7 @@ class RowReader:
             (path,) = self.paths("score")
             for name, value in self.find(row, path):
                 self.seen_roles.add("score")
-                yield name or path.text, value
+                yield self.score_name or name or path.text, value
             return
         if self.functions.scores is not None:
             yield from self.functions.scores(row).items()
