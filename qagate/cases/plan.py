@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qagate.bundled import BUNDLED_LABELS
+from qagate.cases.answer_files import check_shared_files
 from qagate.cases.config import NAME, load_dataset, load_gates, with_items
 from qagate.cases.dataset import (
     DATASET_FILE,
@@ -34,7 +35,7 @@ from qagate.evaluators.reading import file_hash
 from qagate.evaluators.rubric import load_prompt
 from qagate.evaluators.statistics.count_table import PREMISE, CountTable
 from qagate.evaluators.statistics.metrics import ANSWER_RANGES, metrics_of
-from qagate.evaluators.text import listed
+from qagate.evaluators.text import hint, listed
 
 
 def make_plan(
@@ -51,9 +52,11 @@ def make_plan(
 
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
+    loaded: list[tuple[Slice, list[Case]]] = []
     for dataset in datasets:
         for slice_ in dataset.slices.values():
             cases = load_cases(slice_)
+            loaded.append((slice_, cases))
             is_users_file = (slice_.dataset, slice_.language) in selection.items
             gates_on_slice = (*slice_.thresholds, *dataset.pooled)
             _check_gates(slice_, gates_on_slice, cases, is_users_file=is_users_file)
@@ -64,6 +67,7 @@ def make_plan(
                 )
             for item in _planned(slice_, drawn, selection.repeats):
                 _add(item, items)
+    check_shared_files(loaded)
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
         datasets=tuple(datasets),
@@ -156,9 +160,11 @@ def _check_datasets_exist(selection: Selection, datasets: Sequence[Dataset]) -> 
     names = sorted(dataset.name for dataset in datasets)
     for name, _ in (*selection.items, *selection.prompts, *selection.recorded):
         if name not in names:
+            advice = hint(name, names)
+            if not advice.startswith("did you mean"):
+                advice = "name the folder that holds it as a path of the run"
             raise UsageError(
-                f"dataset {name!r} is not among those found ({', '.join(names)}); "
-                "name a folder that holds it, for instance `pytest cases/`"
+                f"dataset {name!r} is not among those found ({', '.join(names)}); {advice}"
             )
 
 
@@ -171,7 +177,7 @@ def _check_languages_exist(selection: Selection, datasets: Sequence[Dataset]) ->
         if language not in languages:
             raise UsageError(
                 f"--languages: no dataset has {language!r}; "
-                f"there are {', '.join(sorted(languages))}"
+                f"there are {', '.join(sorted(languages))}; a language goes by its code"
             )
         if split and not _has_split(datasets, language, split):
             raise UsageError(
