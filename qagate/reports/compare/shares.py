@@ -39,7 +39,7 @@ from qagate.evaluators.statistics.misclassification import (
     GradeChanges,
 )
 from qagate.reports.compare.sides import Hit, PairedSlice, Sides, passes
-from qagate.reports.run.columns import UNKNOWN, Column, numbered
+from qagate.reports.run.columns import UNKNOWN, KindColumn, numbered
 from qagate.reports.run.record import Record
 
 if TYPE_CHECKING:
@@ -320,7 +320,7 @@ class JudgedShare:
         return places
 
     def _grades(
-        self, side: PairedSlice, column: Column, *, assumed: bool
+        self, side: PairedSlice, column: KindColumn, *, assumed: bool
     ) -> Sequence[str]:
         """Return the grade of each kind of record."""
         grades = []

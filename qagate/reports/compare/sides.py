@@ -19,7 +19,7 @@ from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.columns import (
     Clusters,
-    Column,
+    KindColumn,
     PairColumns,
     column_of,
     graded_like,
@@ -161,12 +161,12 @@ class PairedSlice:
         )
 
     @cached_property
-    def old_column(self) -> Column:
+    def old_column(self) -> KindColumn:
         """The earlier records of the pairs that are not retired."""
         return self.columns.old
 
     @cached_property
-    def new_column(self) -> Column:
+    def new_column(self) -> KindColumn:
         """Their new records, or those that they count as."""
         kept = self.columns.kept
         if self.donors is not None:

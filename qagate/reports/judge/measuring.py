@@ -13,7 +13,7 @@ from qagate.reports.judge.rule_errors import rule_errors
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.trust import trust_of
 from qagate.reports.judge.waivers import waiver_of
-from qagate.reports.run.columns import Column, DrawnRecords
+from qagate.reports.run.columns import DrawnRecords, KindColumn
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Obstacle
 
@@ -75,7 +75,7 @@ def grades_of(records: Sequence[Record]) -> Counter[str]:
     return Counter(record.result for record in records if record.is_graded)
 
 
-def grades_in(column: Column) -> Counter[str]:
+def grades_in(column: KindColumn) -> Counter[str]:
     """Return how often each grade or rating was given to the records of a column."""
     grades: Counter[str] = Counter()
     for record, times in column.counted:

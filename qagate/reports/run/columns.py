@@ -25,7 +25,7 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Column:
+class KindColumn:
     """Some records, each as the place of its kind."""
 
     kinds: Sequence[Record]
@@ -56,12 +56,12 @@ class Column:
         found: Places = np.array(values, dtype=np.int64)[self.places]
         return found
 
-    def at(self, places: Places) -> Column:
+    def at(self, places: Places) -> KindColumn:
         """Return the records at these places alone."""
-        return Column(kinds=self.kinds, places=self.places[places])
+        return KindColumn(kinds=self.kinds, places=self.places[places])
 
 
-def column_of(records: Sequence[Record], slice_: Slice) -> Column:
+def column_of(records: Sequence[Record], slice_: Slice) -> KindColumn:
     """Return records of a slice as a column."""
     import numpy as np
 
@@ -75,7 +75,7 @@ def column_of(records: Sequence[Record], slice_: Slice) -> Column:
             place = kinds[kind] = len(first)
             first.append(record)
         places.append(place)
-    return Column(kinds=first, places=np.array(places, dtype=np.int64))
+    return KindColumn(kinds=first, places=np.array(places, dtype=np.int64))
 
 
 def _kind_of(record: Record, slice_: Slice) -> Hashable:
@@ -154,7 +154,7 @@ class DrawnRecords(Sequence[Record]):
 class RecordColumns:
     """The records of a slice as a column, with the cluster of each."""
 
-    column: Column
+    column: KindColumn
     clusters: Clusters
 
 
@@ -181,9 +181,9 @@ class PairColumns:
 
     kept: Places
     """The places of the pairs that are not retired, among all pairs."""
-    old: Column
+    old: KindColumn
     """The earlier records of these pairs."""
-    new: Column
+    new: KindColumn
     """The new records of all pairs."""
     clusters: Clusters
     extra_names: Sequence[str]
