@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 20261122
-MOST_RUNS = 400
+MOST_RUNS = 300
 """Of each data set, for a line."""
 FEWEST = 40
 AT_ONCE = 20
 """Runs that are simulated before the error is looked at again."""
-ALONE_RUNS = 20
+ALONE_RUNS = 10
 """For each slice that is worse alone."""
-ERROR = 0.015
+ERROR = 0.02
 """The standard error of a line's chances at which it has enough runs."""
 MARGIN = (
     0.1  # the margin of a slice without a ``drop`` gate, of its own or of its dataset
@@ -205,41 +205,35 @@ class Odds:
     @property
     def error(self) -> float:
         """The largest standard error of the three, by the delta method."""
-        tallies = self.tallies.values()
-        passes = math.prod(tally.share_with_error(OK) for tally in tallies)
-        holds = math.prod(1 - tally.share_with_error(FAILED) for tally in tallies)
-        of_pass = 0.0
-        of_fail = 0.0
-        of_rest = 0.0
-        for tally in tallies:
-            if tally.is_certain:
-                continue
-            share_passes = tally.share_with_error(OK)
-            share_holds = 1 - tally.share_with_error(FAILED)
-            share_holds = max(share_holds, share_passes)
-            runs = tally.runs + 2
-            by_pass = passes**2 * (1 - share_passes) / share_passes / runs
-            by_fail = holds**2 * (1 - share_holds) / share_holds / runs
-            both = passes * holds * (1 - share_holds) / share_holds / runs
-            of_pass += by_pass
-            of_fail += by_fail
-            of_rest += max(0.0, by_pass + by_fail - 2 * both)
-        return math.sqrt(max(of_pass, of_fail, of_rest))
+        of_codes = [0.0, 0.0, 0.0]
+        for variances in self._variances().values():
+            for place, variance in enumerate(variances):
+                of_codes[place] += variance
+        return math.sqrt(max(of_codes))
 
     def least_known(self) -> str:
         """Return the data set of which more runs would tell most."""
+        variances = self._variances()
+        return max(variances, key=lambda name: max(variances[name]))
 
-        def uncertainty(name: str) -> float:
-            tally = self.tallies[name]
-            spread = 0.0
-            for share in (
-                tally.share_with_error(OK),
-                1 - tally.share_with_error(FAILED),
-            ):
-                spread += (1 - share) / share / tally.runs
-            return spread
-
-        return max(self.tallies, key=uncertainty)
+    def _variances(self) -> dict[str, tuple[float, float, float]]:
+        """Return what each data set adds to the variances of the three chances."""
+        tallies = self.tallies.values()
+        passes = math.prod(tally.share_with_error(OK) for tally in tallies)
+        holds = math.prod(1 - tally.share_with_error(FAILED) for tally in tallies)
+        variances = {}
+        for name, tally in self.tallies.items():
+            if tally.is_certain:
+                continue
+            runs = tally.runs + 2
+            share_passes = tally.share_with_error(OK)
+            share_holds = max(share_passes, 1 - tally.share_with_error(FAILED))
+            of_pass = passes**2 * (1 - share_passes) / share_passes / runs
+            of_hold = holds**2 * (1 - share_holds) / share_holds / runs
+            of_both = passes * holds * (1 - share_holds) / share_holds / runs
+            rest = max(0.0, of_pass + of_hold - 2 * of_both)
+            variances[name] = of_pass, of_hold, rest
+        return variances
 
     def blame(self) -> list[tuple[str, float]]:
         """Return which gates kept most runs from exit 0, each with its share of runs."""
@@ -338,14 +332,11 @@ class Simulation:
             part.simulate(tallies[name], randoms[name], first_runs, discordance, loss)
         odds = Odds(tallies=tallies)
         while True:
-            drawn = {
-                name: tally
-                for name, tally in tallies.items()
-                if self.datasets[name].is_drawn and tally.runs < runs
-            }
-            if not drawn or odds.error <= error:
+            if not any(part.is_drawn for part in self.datasets.values()):
                 return odds
-            name = Odds(tallies=drawn).least_known()
+            name = odds.least_known()
+            if odds.error <= error or tallies[name].runs >= runs:
+                return odds
             more = min(AT_ONCE, runs - tallies[name].runs)
             self.datasets[name].simulate(
                 tallies[name], randoms[name], more, discordance, loss
