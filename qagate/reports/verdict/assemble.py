@@ -40,6 +40,7 @@ from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
     gate_doubts,
     gone_gates,
+    measurement_doubts,
     slice_doubts,
     with_evidence_of_then,
 )
@@ -51,7 +52,7 @@ from qagate.reports.judge.judging import judging, judging_notes, waived_lines
 from qagate.reports.judge.labels import label_sets
 from qagate.reports.judge.measuring import grades_of, slice_judges
 from qagate.reports.judge.slice_judge import SliceJudge
-from qagate.reports.judge.waivers import PLACEHOLDER
+from qagate.reports.judge.waivers import PLACEHOLDER, UNMEASURED
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
@@ -599,6 +600,12 @@ def _gone(
         if baseline.role == "baseline" and was_held:
             gone = gone_gates(run.datasets, baseline.report.datasets)
             yield from gate_doubts(gone, facts.accepted)
+            yield from measurement_doubts(_unmeasured(run), baseline)
+
+
+def _unmeasured(run: CountedRun) -> list[str]:
+    """Return the slices whose data set says that their judge may go unmeasured, and whose does."""
+    return [name for name, judge in run.judges.items() if judge.waiver == UNMEASURED]
 
 
 def _gates(
