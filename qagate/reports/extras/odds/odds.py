@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 SEED = 20261122
 MOST_RUNS = 300
 """Of each data set, for a line."""
-FEWEST = 40
+FEWEST = 20
 AT_ONCE = 20
 """Runs that are simulated before the error is looked at again."""
 ALONE_RUNS = 10
