@@ -142,6 +142,13 @@ def test_a_missing_slice_is_named_with_the_way_on() -> None:
     assert "--accept-changed slices=facts:en" in doubt
 
 
+def test_a_slice_that_a_filter_left_out_is_not_offered_as_gone() -> None:
+    """The command selects it, so that it could not be accepted either."""
+    (doubt,) = slice_doubts(["facts:de"], baseline(), selected=["facts:en"])
+    assert "run all of its slices" in doubt
+    assert "--accept-changed" not in doubt
+
+
 def test_a_missing_slice_can_be_accepted() -> None:
     assert list(slice_doubts([], baseline(), Accepted(slices=("facts:en",)))) == []
 

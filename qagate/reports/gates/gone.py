@@ -44,9 +44,16 @@ def lacking_slices(
 
 
 def slice_doubts(
-    names: Collection[str], baseline: Baseline, accepted: Accepted = NOTHING_ACCEPTED
+    names: Collection[str],
+    baseline: Baseline,
+    accepted: Accepted = NOTHING_ACCEPTED,
+    *,
+    selected: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield in words which slices only the baseline has, and what leads on."""
+    """Yield in words which slices only the baseline has, and what leads on.
+
+    What the command ``selected`` and a filter left out cannot be accepted as gone.
+    """
     lacking = lacking_slices(names, baseline, accepted)
     if not lacking:
         return
@@ -57,8 +64,9 @@ def slice_doubts(
         f"{Obstacle.LACKING} {first_of(counted)}, which the {baseline.role} has; "
         "run all of its slices under their names"
     )
-    if baseline.role == "baseline":
-        text += f", or {ACCEPT} slices={','.join(lacking)}"
+    gone = [name for name in lacking if name not in selected]
+    if baseline.role == "baseline" and gone:
+        text += f", or {ACCEPT} slices={','.join(gone)}"
     yield text
 
 

@@ -44,7 +44,7 @@ class PairedRun(Protocol):
         """The slices that were run."""
 
     @property
-    def records(self) -> Mapping[str, tuple[Record, ...]]:
+    def records(self) -> Mapping[str, Sequence[Record]]:
         """Their records."""
 
     @property
