@@ -66,8 +66,8 @@ COMMANDS: Mapping[str, Command] = {
         "qagate.reports.commands.recorded_runs:render",
     ),
     "compare": Command(
-        "compare two runs item by item",
-        "qagate.reports.commands.recorded_runs:compare",
+        "put runs side by side; two of them item by item",
+        "qagate.reports.extras.side_by_side.command:main",
     ),
     "gate": Command(
         "decide with other gates or another baseline",
