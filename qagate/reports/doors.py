@@ -121,6 +121,10 @@ COMMANDS: Mapping[str, Command] = {
         "make a BoolQ-type dataset from articles, with models and people",
         "qagate.reports.extras.builder.command:main",
     ),
+    "start": Command(
+        "from a spreadsheet to a gate: asks, and writes all its files",
+        "qagate.cases.extras.new.start_command:main",
+    ),
     "new": Command(
         "write the files of a data set of your own",
         "qagate.cases.extras.new.command:main",

@@ -279,7 +279,8 @@ ROWS = {
                  reason="people have looked at no pair yet; 72 answers of 36 more pairs to read: "
                  "qagate review out --baseline=v1 --until-decided (0 looked at of 200 pairs)")
         ],
-        text="Cannot be decided: people decide in Polish, and have to read 36 pairs of answers more.",
+        text="Cannot be decided: people decide in Polish, and have to read 36 pairs of "
+        "answers more.",
         numbers="They have looked at 0 of 200 pairs.",
         advice="Let people read them: qagate review out --baseline=v1 --until-decided.",
     ),
