@@ -181,3 +181,14 @@ def test_a_run_with_a_gate_gone_ends_in_6() -> None:
     made = run_of(answered("c" * 60), declared(BAR), baseline=baseline())
     assert made.decision.code == 6
     assert "drop <= 0.1, fail: zero is gone" in made.decision.line
+
+
+def test_edited_items_have_a_grade_and_need_no_other() -> None:
+    """A bar that they hold up names them, not items to grade."""
+    old = answered("c" * 6 + "i" * 4)
+    edited = [replace(record, question=f"{record.question} Now?") for record in old[:5]]
+    new = [*edited, *old[5:]]
+    made = run_of(new, declared(BAR), baseline=before(run_of(old, declared(BAR))))
+    (gate,) = made.decision.gates
+    assert gate.state == "INCONCLUSIVE"
+    assert gate.remedy == "see to the 5 edited items"
