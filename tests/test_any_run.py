@@ -89,7 +89,7 @@ def test_a_command_finds_the_drop_in_what_its_tool_wrote(
 ) -> None:
     """A failed scorer and a failed model are no wrong answers; so few items decide nothing."""
     if tool == "inspect_ai":
-        pytest.importorskip("zipfile_zstd")
+        pytest.importorskip("backports.zstd")
     monkeypatch.chdir(tmp_path)
     for side in ("old", "new"):
         unpack(RECORDED / FOLDERS[tool] / side, tmp_path / side)

@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from qagate.evaluators.core import UsageError
@@ -172,12 +173,16 @@ def _count_marks(text: str) -> int:
 class Archive:
     """A zip archive, of which each member is read as JSON. Raises UsageError."""
 
-    def __init__(self, path: Path, budget: ReadingBudget) -> None:
+    def __init__(
+        self, path: Path, budget: ReadingBudget, zip_module: ModuleType = zipfile
+    ) -> None:
+        """Open an archive; ``zip_module`` is one like Python's, which may unpack in more ways."""
         self.path = path
         self._budget = budget
+        damaged = (OSError, ValueError, NotImplementedError, zip_module.BadZipFile)
         try:
-            self._zip = zipfile.ZipFile(path)
-        except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+            self._zip: zipfile.ZipFile = zip_module.ZipFile(path)
+        except damaged as error:
             raise UsageError(
                 f"{path}: a damaged archive ({error}); give a whole log"
             ) from None
@@ -228,7 +233,7 @@ class Archive:
             with self._zip.open(name) as member:
                 return member.read(MAX_MEMBER_BYTES).decode("utf-8")
         except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
-            package = REQUIREMENTS["zipfile_zstd"]
+            package = REQUIREMENTS["backports.zstd"]
             raise UsageError(
                 f"{self.path}: {name} cannot be read ({error}); give a whole log; one by zstd "
                 f"needs: pip install '{package}'"

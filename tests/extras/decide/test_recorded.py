@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,7 +58,7 @@ def text_of(path: Path) -> str:
 
 
 def text_of_members(path: Path) -> str:
-    pytest.importorskip("zipfile_zstd")
+    zipfile = pytest.importorskip("backports.zstd.zipfile")
     with zipfile.ZipFile(path) as archive:
         members = [archive.read(name) for name in archive.namelist()]
     return "\n".join(member.decode("utf-8") for member in members)
