@@ -15,14 +15,17 @@ import stat
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
+
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.optional import REQUIREMENTS
-from qagate.evaluators.reading import MAX_DIGITS, read_text
+from qagate.evaluators.reading import read_text
 
 MAX_UNPACKED_BYTES = 2 * 1024**3
 """Of all members of all archives."""
@@ -33,9 +36,12 @@ MAX_VALUES = 8_000_000
 """Of the JSON that is held at one time. The smallest take some 100 bytes each."""
 MAX_SECONDS = 300.0
 """To read everything."""
+MAX_DIGITS_OF_A_FLOAT = 300
+"""So many any float can have before its point; of more digits none may be made."""
 LOCAL_HEADER_BYTES = 30
 """Before the name and the body of a member in an archive."""
 
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS_OF_A_FLOAT}}}")
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
@@ -126,6 +132,10 @@ def read_json(path: Path, text: str) -> Any:
     NaN and infinities, which tools do write, become None, and so does a number beyond the
     range of floats.
     """
+    # msgspec is five times as fast, and reads less: what it refuses may be what tools write.
+    if not _LONG_NUMBER.search(text):
+        with suppress(msgspec.DecodeError, RecursionError, ValueError):
+            return msgspec.json.decode(text)
     try:
         return json.loads(
             text,
@@ -145,10 +155,7 @@ def _finite(digits: str) -> float | None:
 
 
 def _bounded(digits: str) -> int | None:
-    # Of more digits no float can be made.
-    return (
-        int(digits) if len(digits) < MAX_DIGITS and abs(float(digits)) < 1e300 else None
-    )
+    return int(digits) if len(digits) <= MAX_DIGITS_OF_A_FLOAT else None
 
 
 def count_values(text: str) -> int:
