@@ -349,7 +349,7 @@ OPTIONAL = {
     "referencing": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "regex": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "sacrebleu": {"qagate/evaluators/extras/checks/answer_checks.py"},
-    "pyarrow": {"qagate/reports/extras/decide/containers.py"},
+    "pyarrow": {"qagate/evaluators/bounded_reading.py"},
 }
 """The one file that imports what an extra brings."""
 

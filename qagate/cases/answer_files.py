@@ -1,9 +1,10 @@
 """Recorded answers in a file of their own, joined to the items by id or by question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from qagate.cases.dataset import Slice
 from qagate.cases.rows import FIELDS, ItemRow
 from qagate.cases.tables import Table, TableRow, read_table
 from qagate.evaluators.core import Case, UsageError
@@ -49,6 +50,34 @@ def with_recorded(
             f"{rows[0][0].table.path}; is it the answer file of these items?"
         )
     return joined
+
+
+def check_shared_files(slices: Iterable[tuple[Slice, Sequence[Case]]]) -> None:
+    """Raise UsageError where one answer of a file is given for two questions.
+
+    Translated items share their ids. A file that names items by them, given for two languages,
+    would answer one of the two with the answers to the other.
+    """
+    answered: dict[tuple[Path, str], tuple[Slice, Case]] = {}
+    for slice_, cases in slices:
+        if slice_.recorded is None or not _names_ids(slice_.recorded):
+            continue
+        for case in cases:
+            if case.recorded is None:
+                continue
+            answer = (slice_.recorded.resolve(), case.id)
+            other_slice, other_case = answered.setdefault(answer, (slice_, case))
+            if other_case.question != case.question:
+                raise UsageError(
+                    f"{slice_.recorded}: its answer to {shown(case.id)} is given for "
+                    f"{other_slice.name} and for {slice_.name}, which ask two questions; give each "
+                    "a file of its own, or items ids of their own"
+                )
+
+
+def _names_ids(path: Path) -> bool:
+    """Return whether a file of answers names its items by id, and not by question."""
+    return any(name in read_table(path).names for name in FIELDS["id"])
 
 
 def _column(table: Table, names: Sequence[str], what: str) -> str:

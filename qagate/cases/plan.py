@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qagate.bundled import BUNDLED_LABELS
+from qagate.cases.answer_files import check_shared_files
 from qagate.cases.config import NAME, load_dataset, load_gates, with_items
 from qagate.cases.dataset import (
     DATASET_FILE,
@@ -51,9 +52,11 @@ def make_plan(
 
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
+    loaded: list[tuple[Slice, list[Case]]] = []
     for dataset in datasets:
         for slice_ in dataset.slices.values():
             cases = load_cases(slice_)
+            loaded.append((slice_, cases))
             is_users_file = (slice_.dataset, slice_.language) in selection.items
             gates_on_slice = (*slice_.thresholds, *dataset.pooled)
             _check_gates(slice_, gates_on_slice, cases, is_users_file=is_users_file)
@@ -64,6 +67,7 @@ def make_plan(
                 )
             for item in _planned(slice_, drawn, selection.repeats):
                 _add(item, items)
+    check_shared_files(loaded)
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
         datasets=tuple(datasets),

@@ -1,4 +1,4 @@
-"""JSON and archives that others wrote, read within one budget.
+"""JSON, Parquet and archives that others wrote, read within one budget.
 
 Whoever wrote a file may have meant to hang or to fill this machine: a few kilobytes of an
 archive can hold hours of work. A ReadingBudget is made once for all that one command reads and
@@ -8,6 +8,7 @@ for each file. What exceeds it is a UsageError in one line.
 ``read_json`` gives plain values with finite numbers. What they mean is for the caller to check.
 """
 
+import io
 import json
 import math
 import re
@@ -24,7 +25,7 @@ from typing import Any
 import msgspec
 
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.optional import REQUIREMENTS
+from qagate.evaluators.optional import REQUIREMENTS, not_installed
 from qagate.evaluators.reading import read_text
 
 MAX_UNPACKED_BYTES = 2 * 1024**3
@@ -38,6 +39,10 @@ MAX_SECONDS = 300.0
 """To read everything."""
 MAX_DIGITS_OF_A_FLOAT = 300
 """So many any float can have before its point; of more digits none may be made."""
+PARQUET_MARK = b"PAR1"
+"""How a Parquet file begins and ends."""
+ROWS_AT_ONCE = 1_000
+"""Of a Parquet file."""
 LOCAL_HEADER_BYTES = 30
 """Before the name and the body of a member in an archive."""
 
@@ -172,6 +177,36 @@ def count_values(text: str) -> int:
 
 def _count_marks(text: str) -> int:
     return 1 + text.count(",") + text.count("[") + text.count("{")
+
+
+# Parquet
+
+
+def read_parquet(
+    path: Path, content: bytes, budget: ReadingBudget
+) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file by column name; ``path`` names it in messages.
+
+    Raises UsageError for a damaged file, beyond the budget, and where pyarrow is not installed.
+    """
+    try:
+        import pyarrow  # noqa: PLC0415
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise UsageError(not_installed("pyarrow", f"{path}: a parquet file")) from None
+    rows: list[dict[str, Any]] = []
+    try:
+        file = parquet.ParquetFile(io.BytesIO(content))
+        for group in range(file.metadata.num_row_groups):
+            budget.take_bytes(path, file.metadata.row_group(group).total_byte_size)
+        budget.take_values(path, file.metadata.num_rows * file.metadata.num_columns)
+        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+            rows += batch.to_pylist()
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise UsageError(
+            f"{path}: a damaged parquet file ({error}); give it whole"
+        ) from None
+    return rows
 
 
 # Archives

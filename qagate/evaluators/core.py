@@ -310,6 +310,8 @@ class Verdict:
     """The scores that a rating was made of, by part."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """The scores of checks by code, 0 to 1, by metric."""
+    unscored: Mapping[str, str] = field(default_factory=dict)
+    """Why a check by code has no score of the item, by metric."""
     judge_grade: str | None = None
     """The judge's own grade, where a person's stands."""
     judge_rating: int | None = None

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from qagate.cases.answer_files import check_shared_files
+from qagate.cases.dataset import Slice
 from qagate.cases.loading import load_cases
 from qagate.evaluators.core import Case, UsageError
 from tests.support.declaring import made
@@ -75,3 +77,39 @@ def test_an_answer_that_is_no_text_is_refused(tmp_path: Path) -> None:
     slice_ = replace(made(tmp_path / "items.csv"), recorded=path)
     with pytest.raises(UsageError, match="text is needed, not null"):
         load_cases(slice_)
+
+
+TRANSLATED = "id,question,answer\nq1,Кой град?,София\nq2,Кой?,Вазов\n"
+
+
+def both_languages(folder: Path, answers: str) -> list[tuple[Slice, list[Case]]]:
+    """Return two slices whose items share their ids, with the answers of one file."""
+    (folder / "answers.csv").write_text(answers, encoding="utf-8")
+    slices = []
+    for language, items in (("en", ITEMS), ("bg", TRANSLATED)):
+        path = folder / f"{language}.csv"
+        path.write_text(items, encoding="utf-8")
+        slice_ = replace(
+            made(path, "graded"), language=language, recorded=folder / "answers.csv"
+        )
+        slices.append((slice_, load_cases(slice_)))
+    return slices
+
+
+def test_an_answer_to_two_questions_is_refused(tmp_path: Path) -> None:
+    """One language's answers given for another: nothing of the other would be measured."""
+    slices = both_languages(tmp_path, "id,output\nq1,Sofia\nq2,Vazov\n")
+    with pytest.raises(UsageError, match=r"its answer to 'q1' is given for .*:en and"):
+        check_shared_files(slices)
+
+
+def test_one_file_may_answer_both_languages_by_their_questions(tmp_path: Path) -> None:
+    check_shared_files(
+        both_languages(tmp_path, "question,output\nWho?,Vazov\nКой?,Вазов\n")
+    )
+
+
+def test_one_file_may_answer_different_ids(tmp_path: Path) -> None:
+    [english, bulgarian] = both_languages(tmp_path, "id,output\nq1,Sofia\nq2,Vazov\n")
+    first, second = english[1][:1], bulgarian[1][1:]
+    check_shared_files([(english[0], first), (bulgarian[0], second)])

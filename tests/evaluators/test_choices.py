@@ -61,6 +61,22 @@ def test_an_announcement_is_known_in_every_language(text: str, label: str) -> No
     assert read_choice(text, ENGLISH) == label
 
 
+@tabled("text", "label")
+def test_an_approval_may_follow_the_choice(text: str, label: str) -> None:
+    assert read_choice(text, ENGLISH) == label
+
+
+@tabled("text")
+def test_what_only_sounds_like_an_approval_is_no_choice(text: str) -> None:
+    assert isinstance(read_choice(text, ENGLISH), Invalid)
+
+
+def test_words_without_letters_are_not_approved() -> None:
+    """Here the approval is of the question: "No that is right" means yes, or no."""
+    options = yes_or_no("Yes", "No")
+    assert isinstance(read_choice("No that is right", options), Invalid)
+
+
 def test_a_minus_and_decimals_belong_to_an_option() -> None:
     options = lettered(("5", "-5", "5.5"), "en")
     assert read_choice("-5", options) == "B"

@@ -291,6 +291,32 @@ def test_checks_alone_decide(project: Project) -> None:
     assert "key 'checks': missing; list one" in project.refused("qa")
 
 
+def test_a_rated_item_without_expected_answer_has_no_wording(
+    project: Project, monkeypatch: Patch
+) -> None:
+    """Its rating stands; the check is counted apart, and its gate does not pass without it."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    project.write("my_rules.py", RULES)
+    project.dataset("law", {}, kept(__file__, "worded"))
+    project.write(
+        "qa/law/nine.en.rate-bare.txt", "{question} {target} {predicted_answer}"
+    )
+    rows = [
+        {"question": "Capital?", "expected": "Sofia", "predicted_answer": "Sofia"},
+        {"question": "And of Italy?", "predicted_answer": "Sofia"},
+    ]
+    project.write("qa/law/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    done = project.run_in_process("qa", "--judge", "python:my_rules:Politeness")
+    assert done.ret == 6, done.stdout.str()
+    assert {record["outcome"] for record in project.records()} == {"passed"}
+    assert project.gate_states() == {
+        "mean_rating": "PASS",
+        "check_wording": "INCONCLUSIVE",
+    }
+    why = "check_wording: 1 item not measured: no score for rouge_l: no expected answer"
+    assert why in project.notes()
+
+
 @tabled("old", "new", "said")
 def test_what_is_wrong_is_said_in_one_line(
     formed: Project, old: str, new: str, said: str

@@ -282,13 +282,14 @@ DAY = 86_400.0
 @pytest.mark.parametrize(
     ("days", "by", "said"),
     [
-        (2.0, "r1", "3 of 3 answers of 1970-01-02, asked by an earlier run"),
-        (0.25, "r1", ""),
+        (2.0, "r1", "3 of 3 answers of 1970-01-02 00:00 UTC, asked by an earlier run"),
+        (0.25, "r1", "of 1970-01-03 18:00 UTC, asked by an earlier run"),
         (2.0, "r2", ""),
+        (-0.01, "r1", ""),
     ],
-    ids=["of another day", "of the same day", "the run's own"],
+    ids=["another day", "the same day", "the run's own", "another part of the run"],
 )
-def test_the_line_says_of_which_day_answers_are(
+def test_the_line_says_when_answers_of_an_earlier_run_were_asked(
     days: float, by: str, said: str
 ) -> None:
     """The model behind a name may be another by now."""

@@ -544,7 +544,7 @@ def with_measure(*values: float | None, **fields: object) -> list[Record]:
 
 
 def test_means_have_intervals_over_items() -> None:
-    """Repeats count as one, unseen items leave room; what is not measured has its reason."""
+    """Repeats count as one, and unseen items leave room."""
     found = extra_estimates(with_measure(0.0, 0.5, 1.0, None), RATED)["bias"]
     assert (found.value, found.n, found.low, found.high) == (0.5, 3, 0.0, 1.0)
     again = with_measure(0.0, 1.0)
@@ -559,15 +559,25 @@ def test_means_have_intervals_over_items() -> None:
     assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
     some = [*with_measure(0.5, None), make_record(3, outcome="error"), make_record(4)]
     assert missing_extras(some) == {"bias": 2}  # the last one has nothing to measure
-    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    lacking = [
-        Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"})
-        for n in range(3)
-    ]
-    assert extra_notes([slice_], lacking, "") == ["bias: 3 items not measured: no 0"]
-    other = make_slice(dataset="e")
-    assert extra_notes([slice_, other], lacking, "lexical") == [
-        "d:bg: bias, toxicity not measured: --judge lexical asks no model"
+
+
+LACKING = [
+    Outcome(key="k", state="passed", unmeasured={"bias": f"no {number}"})
+    for number in range(3)
+]
+
+
+def test_what_is_not_measured_is_counted_with_the_first_reason() -> None:
+    slice_ = make_slice(metrics=(MetricSpec(name="bias"),))
+    assert extra_notes([slice_], LACKING, "") == ["bias: 3 items not measured: no 0"]
+
+
+def test_a_judge_without_a_model_measures_no_metric_and_hides_no_reason() -> None:
+    metrics = (MetricSpec(name="bias"), MetricSpec(name="toxicity"))
+    slices = [make_slice(metrics=metrics), make_slice(dataset="e")]
+    assert extra_notes(slices, LACKING, "lexical") == [
+        "d:bg: bias, toxicity not measured: --judge lexical asks no model",
+        "bias: 3 items not measured: no 0",
     ]
 
 

@@ -113,6 +113,23 @@ def test_a_part_of_recorded_answers_is_the_same_set(count: int) -> None:
     assert not is_part_of(other["simpleqa:en"], whole)
 
 
+@pytest.mark.parametrize("count", [10, 1000])
+def test_a_recorded_file_that_was_read_in_part_before_is_no_try(count: int) -> None:
+    """A run that was stopped had read a part of it; nothing was drawn anew since."""
+    records = [record(number, id=f"i{number}", answer="a") for number in range(count)]
+    whole = answers_of(records, {})
+    first = decided("r1", 6, answers=answers_of(records[:7], {}))
+    assert earlier_tries("openai:m", ["b"], whole, [first])["simpleqa:en"] == ()
+
+
+def test_a_recorded_file_of_which_an_answer_changed_is_a_try() -> None:
+    records = [record(number, id=f"i{number}", answer="a") for number in range(10)]
+    other = [replace(records[0], answer="b"), *records[1:7]]
+    first = decided("r1", 6, answers=answers_of(other, {}))
+    tries_by_slice = earlier_tries("openai:m", ["b"], answers_of(records, {}), [first])
+    assert tries_by_slice["simpleqa:en"] == ("INCONCLUSIVE",)
+
+
 def test_each_file_of_recorded_answers_is_a_model() -> None:
     """Two releases come in two files."""
     provenance = {"slices": {"facts:en": {"recorded_file": "release-3.csv"}}}

@@ -85,6 +85,43 @@ def test_equal_answers_of_a_model_are_no_file() -> None:
     assert {gate.state for gate in results} == {"PASS"}
 
 
+def served(letters: str, name: str) -> list[Record]:
+    """Return records of both languages, of which the replies name this model."""
+    return [replace(record, model=name) for record in both(letters)]
+
+
+def test_answers_of_the_baselines_model_under_a_new_name_decide_nothing() -> None:
+    """A gateway's new name may lead to the released model: then nobody asked the new one."""
+    old = served("c" * 30, "openai:released")
+    results = gates(
+        served("c" * 30, "released-2026-05-01"),
+        old,
+        model="openai:candidate",
+        earlier_model="released",
+    )
+    assert {gate.state for gate in results} == {"INCONCLUSIVE"}
+    assert "30 of 30 answers come from released, the model of the baseline" in (
+        results[0].reason
+    )
+    assert "not from openai:candidate" in results[0].reason
+
+
+def test_a_model_that_is_asked_by_the_old_name_may_answer_by_it() -> None:
+    named = served("c" * 30, "released-2026-05-01")
+    results = gates(named, named, model="released", earlier_model="released")
+    assert {gate.state for gate in results} == {"PASS"}
+
+
+def test_the_line_says_that_both_replies_name_one_model() -> None:
+    """One model may have answered both; or the server gives all its models this name."""
+    named = served("c" * 30, "gateway")
+    earlier = run_of(named, DATASET, model="released")
+    made = run_of(named, DATASET, baseline=earlier, model="candidate")
+    assert made.decision.code == 0
+    said = "replies of this run and of the baseline name one model, gateway"
+    assert said in made.decision.line
+
+
 def test_a_models_answers_of_the_same_run_are_no_new_ones() -> None:
     """One call under one name of a run, however it came into both: nobody asked the new model."""
     old = both("c" * 30, asked_by="r1")

@@ -57,6 +57,11 @@ def asked_spec(spec: str, identity: Mapping[str, object]) -> str:
     return f"{provider}:{name}@{base_url}"
 
 
+def asked_name(spec: str, identity: Mapping[str, object]) -> str:
+    """Return the name of a model in the requests; its SPEC where ``identity`` does not say it."""
+    return str(identity.get("name", spec))
+
+
 _SPEC = re.compile(r"(?P<provider>[^:]+):(?P<name>.+?)(@(?P<url>https?://.+))?")
 
 

@@ -69,6 +69,7 @@ class _Words:
 
     announcers: frozenset[str]
     around: frozenset[str]
+    approvals: frozenset[str]
     denials: frozenset[str]
     reasons: frozenset[str]
     verbs: frozenset[str]
@@ -91,6 +92,7 @@ def _words() -> _Words:
     return _Words(
         announcers=of_all_languages("announcers"),
         around=of_all_languages("around"),
+        approvals=of_all_languages("approvals"),
         denials=of_all_languages("denials"),
         reasons=of_all_languages("reasons"),
         verbs=of_all_languages("verbs"),
@@ -244,6 +246,8 @@ class _Menu:
             start = _end_of(_GAP, statement.text, word.end())
         else:
             return ""
+        if self._is_approved(statement.text, end):
+            return label
         tail = statement.text[end:].strip(" .,;:!)]_\n")
         if self._has_letters and _first_word(tail) in _words().denials:
             return ""
@@ -275,9 +279,13 @@ class _Menu:
         own_letter = _LETTER.match(text, _end_of(_BEFORE_OWN_LETTER, text, end))
         if own_letter and self._labels_of_letter(own_letter[0]) == {label}:
             end = _end_of(_CLOSING, text, own_letter.end())
-        if not _AFTER_TEXT.match(text, end) and not _gives_a_reason(text, end):
-            return "", start
-        return label, end
+        if (
+            _AFTER_TEXT.match(text, end)
+            or _gives_a_reason(text, end)
+            or self._is_approved(text, end)
+        ):
+            return label, end
+        return "", start
 
     def _letter_at(self, text: str, start: int) -> tuple[str, int]:
         match = _LETTER.match(text, start)
@@ -293,9 +301,22 @@ class _Menu:
         if match[0].islower():
             is_last = not text[end:].strip(")]}_.! ")
             return (label, end) if is_last or (mark and ")" in mark[0]) else ("", start)
-        if mark or _gives_a_reason(text, end):
+        if mark or _gives_a_reason(text, end) or self._is_approved(text, end):
             return label, end
         return "", start
+
+    def _is_approved(self, text: str, start: int) -> bool:
+        """Return whether all that follows an option is its approval: "B" and then "is correct".
+
+        Words without letters may be part of it: "No that is right" has two readings.
+        """
+        words = [word.casefold() for word in text[start:].rstrip(" .!").split()]
+        known = _words().announcers | _words().around
+        return (
+            self._has_letters
+            and known.issuperset(words)
+            and not _words().approvals.isdisjoint(words)
+        )
 
     def _label_of_match(self, match: re.Match[str]) -> str:
         assert match.lastindex is not None  # each text is a group

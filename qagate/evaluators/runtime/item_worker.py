@@ -251,16 +251,18 @@ def _outcome(key: str, answer: ReadAnswer | None, grading: Grading) -> Outcome:
             message=failure.message,
         )
         return _with_answer(outcome, answer)
-    scores: dict[str, float | None] = {}
+    measures = dict(grading.measurements.values)
+    unmeasured = dict(grading.measurements.errors)
     if grading.verdict is not None:
-        scores.update(grading.verdict.scores)
-    scores.update(grading.measurements.values)
+        measures.update(grading.verdict.scores)
+        measures.update(dict.fromkeys(grading.verdict.unscored))
+        unmeasured.update(grading.verdict.unscored)
     outcome = Outcome(
         key=key,
         state="passed" if grading.passed else "failed",
         verdict=grading.verdict,
-        measures=scores,
-        unmeasured=grading.measurements.errors,
+        measures=measures,
+        unmeasured=unmeasured,
     )
     return _with_answer(outcome, answer)
 

@@ -8,8 +8,10 @@ answers so says it by a column ``run`` or ``date`` that differs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from qagate.evaluators.core import RECORDED
+from qagate.evaluators.models.versions import may_be_one_model
 from qagate.evaluators.output import plural
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import Pair, Pairing
@@ -52,6 +54,63 @@ def same_run(pairing: Pairing, role: str) -> str:
         f"{len(same):,} of {plural(len(asked), 'answer')} are the {role}'s own, which the same run "
         f"asked; ask them anew: {ASK_ANEW}"
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedNames:
+    """By which names the models of two runs were asked."""
+
+    model: str
+    """The SPEC of the new run's model."""
+    new: str
+    """The name in the new run's requests."""
+    old: str
+    """The name in the earlier run's requests."""
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether both may be one model: then an answer of either is one of the other."""
+        return may_be_one_model(self.new, self.old)
+
+
+def same_model(pairing: Pairing, names: AskedNames, role: str) -> str:
+    """Return why the earlier run's model gave the answers of a new one; nothing if it did not.
+
+    Behind a gateway a new name may still lead to the old model. Where a reply names the model by
+    which the earlier run was asked, the new one was not asked.
+    """
+    if names.are_alike:
+        return ""
+    answers = 0
+    by_old_model = 0
+    for pair in pairing.pairs:
+        if pair.new.answer is None:
+            continue
+        answers += 1
+        names_model = pair.new.model not in ("", names.model)
+        if names_model and may_be_one_model(pair.new.model, names.old):
+            by_old_model += 1
+    if not by_old_model:
+        return ""
+    return (
+        f"{by_old_model:,} of {plural(answers, 'answer')} come from {names.old}, the model of the "
+        f"{role}, by the names in the replies, and not from {names.new}; mend where that name "
+        f"leads, then ask anew: {ASK_ANEW}"
+    )
+
+
+def name_of_both(pairing: Pairing, names: AskedNames) -> str:
+    """Return the name in replies of both runs, if their models were asked by different names.
+
+    One model may have answered both. Or a server names each of its models so; nothing tells.
+    """
+    if names.are_alike:
+        return ""
+    for pair in pairing.pairs:
+        is_named = pair.new.model not in ("", names.model)
+        if is_named and pair.new.model == pair.old.model:
+            return pair.new.model
+    return ""
 
 
 def same_files(sides: Mapping[str, PairedSlice], role: str) -> dict[str, str]:

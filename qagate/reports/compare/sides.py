@@ -36,6 +36,8 @@ class PairedSlice:
     """How the other run's judge differs, where each run's own grades are shown; else empty."""
     narrow: str = ""
     """Why its items cannot be compared at all, whoever graded them; else empty."""
+    named_alike: str = ""
+    """The name in replies of both runs whose models were asked by different ones; else empty."""
     judge: SliceJudge | None = None
     """Whoever graded both runs, and their errors; None where that is not known."""
     judge_then: SliceJudge | None = None

@@ -365,17 +365,18 @@ def extra_notes(
     slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str
 ) -> list[str]:
     """Return notes on extra metrics that items lack, or asked of a ``judge`` without a model."""
+    notes = []
     if judge:
-        named = (
-            (one.name, ", ".join(metric.name for metric in one.metrics))
-            for one in slices
-        )
-        why = f"not measured: --judge {judge} asks no model"
-        return [f"{name}: {names} {why}" for name, names in named if names]
-    lacking: dict[str, list[str]] = defaultdict(list)
-    for name, why in (pair for one in outcomes for pair in one.unmeasured.items()):
-        lacking[name].append(why)
-    counts = (
-        (name, plural(len(whys), "item"), whys[0]) for name, whys in lacking.items()
-    )
-    return [f"{name}: {items} not measured: {why}" for name, items, why in counts]
+        for slice_ in slices:
+            names = ", ".join(metric.name for metric in slice_.metrics)
+            if names:
+                why = f"not measured: --judge {judge} asks no model"
+                notes.append(f"{slice_.name}: {names} {why}")
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for outcome in outcomes:
+        for name, reason in outcome.unmeasured.items():
+            reasons[name].append(reason)
+    for name, lacking in reasons.items():
+        items = plural(len(lacking), "item")
+        notes.append(f"{name}: {items} not measured: {lacking[0]}")
+    return notes

@@ -107,7 +107,7 @@ def earlier_tries(
             earlier = decided.answers.get(name)
             if earlier is None or earlier.prompt != own.prompt:
                 continue
-            is_same_set = is_part_of(own, earlier)
+            is_same_set = is_part_of(own, earlier) or is_part_of_file(earlier, own)
             if name in at_any_look and is_extended(earlier, own):
                 is_same_set = True
             if not is_same_set:
@@ -144,6 +144,14 @@ def is_part_of(answers: SliceAnswers, other: SliceAnswers) -> bool:
     return answers.asked.keys() <= other.asked.keys() and set(hashes) <= set(
         other.recorded
     )
+
+
+def is_part_of_file(answers: SliceAnswers, other: SliceAnswers) -> bool:
+    """Return whether recorded answers are a part of others: a file that was read whole since.
+
+    Nothing is drawn anew by it. A run that was stopped has read a part, for instance.
+    """
+    return not (answers.asked or other.asked) and is_part_of(answers, other)
 
 
 def is_extended(answers: SliceAnswers, other: SliceAnswers) -> bool:

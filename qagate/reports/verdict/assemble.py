@@ -20,7 +20,6 @@ from qagate.cases.dataset import (
 from qagate.evaluators.core import Usage
 from qagate.evaluators.judges.drift import CanaryResult
 from qagate.evaluators.judges.rule_checks import NO_CHECKS, RuleChecks
-from qagate.evaluators.ledger.runs import LONGEST_RUN_SECONDS
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.metrics import DROP, Sample
 from qagate.evaluators.text import first_of
@@ -762,10 +761,10 @@ def superseded_text(command: str) -> str:
 
 
 def _history(facts: Facts, run: CountedRun) -> Iterator[str]:
-    """Yield what was accepted, of which day answers are, and how often a release was tried."""
+    """Yield what was accepted, when answers were asked, and how often a release was tried."""
     if facts.accepted.text:
         yield facts.accepted.text
-    yield from _of_another_day(facts, run)
+    yield from _of_an_earlier_run(facts, run)
     if facts.candidates.are_several:
         yield f"one of {facts.candidates.number} candidates, adjusted for their number"
     if facts.monitor:
@@ -777,25 +776,24 @@ def _history(facts: Facts, run: CountedRun) -> Iterator[str]:
         yield f"{number} set of answers of this model to these items: {ends}"
 
 
-def _of_another_day(facts: Facts, run: CountedRun) -> Iterator[str]:
-    """Yield how many answers an earlier run asked, and of which day the oldest are.
+def _of_an_earlier_run(facts: Facts, run: CountedRun) -> Iterator[str]:
+    """Yield how many answers an earlier run asked, and when it asked the oldest.
 
-    Answers count for up to ``max_age``, and the model behind a name may be another by now. As long
-    as one run may last they are this run's own, so that the same command gives the same report.
+    Answers count for up to ``max_age``, and the model behind a name may be another by now. What
+    another part of this run asked, with a ledger of its own, is no older than the run.
     """
     records = []
     for part in run.records.values():
         records += [record for record in part if record.asked_by]
     times = []
     for record in records:
-        asked_at = record.asked_at or facts.started
-        is_old = facts.started - asked_at > LONGEST_RUN_SECONDS
-        if is_old and record.asked_by != facts.run_id:
+        asked_at = record.asked_at or 0.0
+        if record.asked_by != facts.run_id and asked_at < facts.started:
             times.append(asked_at)
     if times:
-        day = datetime.fromtimestamp(min(times), UTC).date().isoformat()
+        moment = datetime.fromtimestamp(min(times), UTC)
         share = f"{len(times):,} of {plural(len(records), 'answer')}"
-        yield f"{share} of {day}, asked by an earlier run"
+        yield f"{share} of {moment:%Y-%m-%d %H:%M} UTC, asked by an earlier run"
 
 
 def _ordinal(number: int) -> str:
@@ -961,6 +959,18 @@ def _cautions(run: CountedRun, compared: Sequence[Compared]) -> Iterator[str]:
     few = list(_few_items(run, compared))
     if few:
         yield f"too few items to compare: {first_of(few)}"
+    yield from _named_alike(compared)
+
+
+def _named_alike(compared: Sequence[Compared]) -> Iterator[str]:
+    """Yield which name is in the replies of models that were asked by different names."""
+    by_name: dict[str, str] = {}
+    for sides in compared:
+        for side in sides.values():
+            if side.named_alike and not side.narrow:
+                by_name[side.named_alike] = side.role
+    for name, role in by_name.items():
+        yield f"replies of this run and of the {role} name one model, {name}"
 
 
 def _gate_notes(

@@ -8,9 +8,17 @@ from typing import Protocol
 
 from qagate.cases.dataset import Slice
 from qagate.evaluators.core import RECORDED
+from qagate.evaluators.models.versions import asked_name
 from qagate.evaluators.text import first_of
 from qagate.reports.compare.people import with_fair_verdicts
-from qagate.reports.compare.same_file import other_source, same_files, same_run
+from qagate.reports.compare.same_file import (
+    AskedNames,
+    name_of_both,
+    other_source,
+    same_files,
+    same_model,
+    same_run,
+)
 from qagate.reports.compare.sides import Compared, PairedSlice
 from qagate.reports.compare.states import Pairing, pair_records
 from qagate.reports.compare.ways import pairing_by_then
@@ -22,6 +30,7 @@ from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
 from qagate.reports.run.changes import changed_judge, changed_requests
+from qagate.reports.run.json_data import inner
 from qagate.reports.run.measured import is_foreign, obstacle_of
 from qagate.reports.run.record import Record, by_slice
 from qagate.reports.run.report import Obstacle, SliceSummary
@@ -145,6 +154,9 @@ def _paired_slice(
         narrow = other_source(model, baseline.report.model, baseline.role)
     if not narrow and slice_.kind.answered:
         narrow = same_run(pairing, baseline.role)
+    names = asked_names(model, origin, baseline)
+    if not narrow and slice_.kind.answered:
+        narrow = same_model(pairing, names, baseline.role)
     changed = ""
     lacking_grades = ""
     if baseline.reading is None:
@@ -170,6 +182,7 @@ def _paired_slice(
         blocked=summary.obstacle or blocked,
         changed=changed,
         narrow=narrow,
+        named_alike=name_of_both(pairing, names) if slice_.kind.answered else "",
         judge=_judge_of(run, name, pairing),
         people=baseline.people,
         plan=baseline.plan,
@@ -218,6 +231,19 @@ def slice_as_of_then(baseline: Baseline, slice_: Slice) -> Slice | None:
         if dataset.name == slice_.dataset:
             return dataset.slices.get(slice_.language)
     return None
+
+
+def asked_names(
+    model: str, origin: Mapping[str, object], baseline: Baseline
+) -> AskedNames:
+    """Return by which names the models of a run and of an earlier one were asked."""
+    earlier = baseline.report.model
+    earlier_origin = baseline.report.provenance
+    return AskedNames(
+        model=model,
+        new=asked_name(model, inner(origin, "sent", model)),
+        old=asked_name(earlier, inner(earlier_origin, "sent", earlier)),
+    )
 
 
 def _pairings(

@@ -8,7 +8,7 @@ answered. Where both sides are named alike, a model judged its own answers.
 from collections.abc import Iterable, Iterator, Mapping
 
 from qagate.evaluators.core import parse_judges
-from qagate.evaluators.models.versions import may_be_one_model
+from qagate.evaluators.models.versions import asked_name, may_be_one_model
 from qagate.reports.run.json_data import inner
 from qagate.reports.run.record import Record
 
@@ -29,7 +29,9 @@ def self_judged(
     sent = inner(provenance, "sent")
     returned = {(record.model, record.judge) for record in records}
     for member in parse_judges(judge.split(" ")).members:
-        if may_be_one_model(_asked(sent, model), _asked(sent, member.model)):
+        asked_model = asked_name(model, inner(sent, model))
+        asked_judge = asked_name(member.model, inner(sent, member.model))
+        if may_be_one_model(asked_model, asked_judge):
             continue
         for answered_as, judges in sorted(returned):
             if answered_as != model and _names(judges, member.rules, answered_as):
@@ -51,8 +53,3 @@ def _names(judges: str, rules: str, model: str) -> bool:
         ):
             return True
     return False
-
-
-def _asked(sent: Mapping[str, object], spec: str) -> str:
-    """Return the model's name in the requests to a SPEC."""
-    return str(inner(sent, spec).get("name", spec))

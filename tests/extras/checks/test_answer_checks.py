@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from qagate.evaluators import user_code
 from qagate.evaluators.core import (
+    Ask,
     Case,
     JudgeError,
     Model,
@@ -207,6 +208,15 @@ def test_checks_alone_are_the_verdict() -> None:
     assert (verdict.rating, verdict.scores) == (10, {"check_half": 0.5})
 
 
+class Rater:
+    """Rates every answer 9."""
+
+    spec = "nine"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        return Verdict(rating=9)
+
+
 GOLD = "Да, банката може да приспадне това вземане."
 
 
@@ -216,7 +226,7 @@ def case(*golds: str) -> Case:
 
 @pytest.mark.parametrize("name", WORDING_METRICS)
 def test_the_same_words_are_one_and_others_none(name: str) -> None:
-    """In any script; a second gold never lowers what the first gave, and none is an error."""
+    """In any script; a second gold never lowers what the first gave."""
     run = WORDING_METRICS[name]
     assert run(case(), GOLD) == pytest.approx(1)
     assert run(case(), "") == 0
@@ -224,8 +234,33 @@ def test_the_same_words_are_one_and_others_none(name: str) -> None:
     assert 0 < run(case(), "Не, банката не може да приспадне.") < 1
     both = case("Wholly other words stand here, and more of them.", GOLD)
     assert run(both, GOLD) == pytest.approx(run(case(), GOLD))
-    with pytest.raises(JudgeError, match="no expert answer"):
-        run(case(" "), GOLD)
+
+
+UNSCORED = "no score for {}: no expected answer"
+
+
+@pytest.mark.parametrize("name", [*WORDING_METRICS, "exact"])
+def test_an_item_without_gold_has_no_score_and_keeps_its_verdict(name: str) -> None:
+    """It is never an error and never a 0: nothing is known of the answer's wording."""
+    check = CheckSpec(name="wording", check=name)
+    judge = CheckedJudge(checks=(check, mine("half")), behind=Rater())
+    verdict = asyncio.run(judge.judge(case(" "), GOLD, no_model))
+    assert verdict.rating == 9
+    assert verdict.scores == {"check_half": 0.5}
+    assert verdict.unscored == {"check_wording": UNSCORED.format(name)}
+
+
+def test_checks_alone_do_not_pass_an_item_that_one_of_them_cannot_score() -> None:
+    checks = (CheckSpec(name="wording", check="exact"), mine("yes"))
+    with pytest.raises(JudgeError, match=UNSCORED.format("exact")):
+        asyncio.run(CheckedJudge(checks=checks).judge(case(" "), GOLD, no_model))
+
+
+def test_a_check_that_fails_decides_where_another_has_no_score() -> None:
+    checks = (CheckSpec(name="wording", check="exact"), mine("half"))
+    verdict = asyncio.run(CheckedJudge(checks=checks).judge(case(" "), GOLD, no_model))
+    assert verdict.grade == "FAIL"
+    assert verdict.unscored == {"check_wording": UNSCORED.format("exact")}
 
 
 @given(

@@ -6,7 +6,7 @@ import os
 import resource
 import socket
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,8 @@ from qagate.cases.extras.download.command import main
 from qagate.cases.extras.new.command import main as new_main
 from qagate.cases.labels import Scale
 from qagate.cases.loading import load_cases
+from qagate.evaluators import optional
+from qagate.evaluators.core import UsageError
 from tests.support.downloading import (
     BOOLQ,
     CASES,
@@ -182,6 +184,115 @@ def test_a_set_with_options_runs_in_a_folder_of_its_own(
     assert case.golds[0] in case.options
 
 
+REGIONAL = {
+    "language": "Belarusian",
+    "country": "Belarus",
+    "domain": "Social Science",
+    "subject": "Geography",
+    "regional_feature": "region explicit",
+    "level": "Academic",
+    "question": "Якая рака цячэ праз Гродна?",
+    "answer": 2,
+}
+RIVERS = ["Дняпро", "Прыпяць", "Нёман", "Сож"]
+TRANSLATED = {
+    "sample_id": "astronomy/test/0",
+    "subject": "astronomy",
+    "subject_category": "STEM",
+    "question": "Która planeta jest największa?",
+    "option_a": "Mars",
+    "option_b": "Jowisz",
+    "option_c": "Wenus",
+    "option_d": "Ziemia",
+    "answer": "B",
+    "required_knowledge": "[]",
+    "cultural_sensitivity_label": None,
+    "is_annotated": False,
+}
+
+
+def columns_of(options: Sequence[str]) -> Mapping[str, str]:
+    return {f"option_{mark}": text for mark, text in zip("abcd", options, strict=True)}
+
+
+def parquet(*rows: Mapping[str, object]) -> bytes:
+    """Return a Parquet file with these rows; skip where pyarrow is not installed."""
+    pyarrow = pytest.importorskip("pyarrow")
+    writer = pytest.importorskip("pyarrow.parquet")
+    file = io.BytesIO()
+    writer.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("include-be", {**REGIONAL, "choices": RIVERS}),
+        ("include-be", {**REGIONAL, **columns_of(RIVERS)}),
+        ("global-mmlu-pl", TRANSLATED),
+    ],
+    ids=["include-with-a-list", "include-with-columns", "global-mmlu"],
+)
+def test_a_parquet_set_runs_by_the_printed_commands(
+    server: FileServer,
+    tmp_path: Path,
+    capsys: Captured,
+    name: str,
+    row: Mapping[str, object],
+) -> None:
+    """Its rows become JSON lines, which the folder of the first command reads as they are."""
+    benchmark = public_files.load_benchmarks()[name]
+    server.files["/data"] = Answer(body=parquet(row))
+    get(server, tmp_path, name=name)
+    items = benchmark.items(tmp_path)
+    report, written, new, run = capsys.readouterr().out.splitlines()
+    assert report.startswith(f"{tmp_path / benchmark.file}: fetched from")
+    assert written == f"{items}: 1 item of {benchmark.file}"
+    assert f"--items {benchmark.dataset}:{benchmark.language}={items} " in run
+    assert new_main([*new.split()[2:], "--to", str(tmp_path)]) == 0
+    dataset = load_dataset(tmp_path / benchmark.dataset / "dataset.yaml")
+    with_file = with_items(dataset, benchmark.language, items)
+    [case] = load_cases(with_file.slices[benchmark.language])
+    assert case.golds in (("Нёман",), ("Jowisz",))
+    assert len(case.options) == 4
+    assert case.metadata["subject"] == row["subject"]
+
+
+def test_a_parquet_file_without_the_columns_is_refused(
+    server: FileServer, tmp_path: Path
+) -> None:
+    server.files["/data"] = Answer(body=parquet({"question": "?", "gold": 1}))
+    message = failure(server, tmp_path, name="include-be")
+    assert "something else: its end lacks 'answer'" in message
+
+
+def test_a_cut_parquet_file_is_refused(server: FileServer, tmp_path: Path) -> None:
+    whole = parquet({**REGIONAL, "choices": RIVERS})
+    server.files["/data"] = Answer(body=whole[:-9])
+    message = failure(server, tmp_path, name="include-be")
+    assert "a Parquet file that is cut" in message
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_damaged_parquet_file_becomes_no_items(
+    server: FileServer, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    server.files["/data"] = Answer(body=b"PAR1 question answer PAR1")
+    with pytest.raises(UsageError, match=r"include_Belarusian.parquet: a damaged"):
+        get(server, tmp_path, name="include-be")
+    assert not list(tmp_path.glob("*.jsonl"))
+
+
+def test_a_parquet_set_says_what_to_install_before_it_is_fetched(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optional, "find_spec", lambda module: None)
+    with pytest.raises(UsageError, match=r"download include-be: .*'pyarrow>="):
+        get(server, tmp_path, name="include-be")
+    assert server.server.count == 0
+
+
 def test_an_archive_without_the_file_is_refused(
     server: FileServer, tmp_path: Path
 ) -> None:
@@ -315,9 +426,12 @@ def test_the_tables_are_as_the_publishers_have_it() -> None:
     benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
     exams = {f"exams-{language}" for language in ("bg", "pl", "hu")}
     belebele = {f"belebele-{language}" for language in ("bg", "pl", "hu", "en")}
+    include = {f"include-{language}" for language in ("be", "bg", "hu", "pl")}
+    global_mmlu = {f"global-mmlu-{language}" for language in ("en", "pl")}
     facts = {"simpleqa", "simpleqa-verified", "chinese-simpleqa", "husimpleqa", "boolq"}
     labelled_names = {"evouna-nq", "evouna-tq", "nq301", "mohler"}
-    assert benchmarks.keys() == facts | exams | belebele
+    choices = exams | belebele | include | global_mmlu
+    assert benchmarks.keys() == facts | choices
     assert sets.keys() == labelled_names
     parts = [file for one in sets.values() for file in (one, one.golds) if file]
     assert all(any(len(part) == 40 for part in one.url.split("/")) for one in parts)

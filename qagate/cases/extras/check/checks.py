@@ -336,6 +336,7 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "loose-gold": item_checks.loose_golds,
     "exported-gold": item_checks.exported_golds,
     "index-gold": item_checks.index_golds,
+    "no-expected": item_checks.without_expected,
     "unshown-options": item_checks.unshown_options,
     "moved-options": item_checks.moved_options,
     "alike-gold": item_checks.alike_golds,

@@ -280,6 +280,20 @@ def index_golds(subject: Subject) -> Iterator[Finding]:
     )
 
 
+def without_expected(subject: Subject) -> Iterator[Finding]:
+    """Find that items to be rated have no expected answer: nothing but a model can rate them."""
+    kind = subject.slice_.kind
+    if not kind.rated or not kind.answered:
+        return
+    rows = [case.row for case in subject.cases if not case.expected.strip()]
+    if rows:
+        yield warning(
+            rows[0],
+            f"{len(rows)} of {len(subject.cases)} items have no expected answer; a model rates "
+            "them by question and context alone, and no rules or shared wording can",
+        )
+
+
 def unshown_options(subject: Subject) -> Iterator[Finding]:
     """Find the options of a file whose kind does not show them to the model."""
     kind = subject.slice_.kind

@@ -16,9 +16,11 @@ from qagate.cases.extras.download.public_files import (
     file_errors,
     load_benchmarks,
     load_labelled_sets,
+    write_items,
 )
 from qagate.evaluators.command_line import CommandParser
 from qagate.evaluators.core import UsageError
+from qagate.evaluators.optional import require
 from qagate.evaluators.output import plural, say
 from qagate.evaluators.text import shown
 
@@ -46,8 +48,13 @@ def main(argv: Sequence[str]) -> int:
         lines = _made_ready(labelled_set, options.to)
     else:
         benchmark = benchmarks[options.name]
+        if benchmark.is_parquet:
+            require("pyarrow", f"download {benchmark.name}")
         report = benchmark.obtain(options.to, options.url, sha256)
-        lines = _run_of(benchmark, options.to)
+        lines = []
+        if benchmark.is_parquet:
+            lines.append(_items_written(benchmark, options.to))
+        lines += _run_of(benchmark, options.to)
     say(sys.stdout, report, *lines)
     return DONE
 
@@ -102,9 +109,17 @@ def _labelled_lines(labelled_sets: Mapping[str, LabelledSet]) -> list[str]:
     return lines
 
 
+def _items_written(benchmark: Benchmark, folder: Path) -> str:
+    """Write a Parquet file's rows as items; return what was done."""
+    path = benchmark.items(folder)
+    with file_errors(path):
+        count = write_items(benchmark, folder)
+    return f"{path}: {plural(count, 'item')} of {benchmark.file}"
+
+
 def _run_of(benchmark: Benchmark, folder: Path) -> list[str]:
     """Return the commands that run a model over a benchmark that was fetched."""
-    file = folder / benchmark.file
+    file = benchmark.items(folder)
     dataset, language = benchmark.dataset, benchmark.language
     items = quote(f"{dataset}:{language}={file}")
     if benchmark.kind:

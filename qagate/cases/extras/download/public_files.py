@@ -16,6 +16,11 @@ import httpx2
 
 from qagate.cases.labels import Scale, read_grade
 from qagate.cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json
+from qagate.evaluators.bounded_reading import (
+    PARQUET_MARK,
+    ReadingBudget,
+    read_parquet,
+)
 from qagate.evaluators.core import QAError, UsageError
 from qagate.evaluators.models.urls import is_loopback, normalise_url
 from qagate.evaluators.output import SHARED, write_whole
@@ -33,7 +38,9 @@ LABELLED_SETS = Path(__file__).with_name("labelled_sets.yaml")
 NO_LABEL = ("", "nan")
 Cells = Mapping[str, str | None]
 DATA_FOLDER = Path(".qa/data")
-HEAD = 1024 * 1024  # bytes of the beginning in which the names of columns must stand
+HEAD = (
+    1024 * 1024
+)  # bytes of the beginning, or end, in which names of columns must stand
 BEGINNINGS: Mapping[bytes, str] = {
     b"version https://git-lfs": "a Git LFS pointer, not the data "
     "(GitHub has that at https://media.githubusercontent.com/media/OWNER/REPO/…)",
@@ -75,7 +82,8 @@ class PublicFile:
     hint: str
     """What to do where the address does not serve it."""
     columns: Sequence[str]
-    """Names that stand in its first line or, for a JSON list, near its beginning."""
+    """Names that stand in its first line, near the beginning of a JSON list, or in the end of a
+    Parquet file."""
     sha256: str = ""
     """Empty where none is pinned."""
     member: str = ""
@@ -125,15 +133,25 @@ class PublicFile:
             (what for mark, what in BEGINNINGS.items() if start.startswith(mark)), ""
         ):
             return known
-        is_list = start.startswith(b"[")
-        head = start if is_list else start.splitlines()[0]
-        if missing := [name for name in self.columns if name.encode() not in head]:
-            where = "beginning" if is_list else "first line"
+        is_parquet = start.startswith(PARQUET_MARK)
+        if is_parquet and not body.endswith(PARQUET_MARK):
+            return "a Parquet file that is cut"
+        where, names = _place_of_names(start, body)
+        if missing := [name for name in self.columns if name.encode() not in names]:
             return f"something else: its {where} lacks {listed(missing)}"
         found = hashlib.sha256(body).hexdigest()
         new = "if the publisher changed the file, give the new hash with --sha256"
         wrong = f"another file: its SHA-256 is {found}, not {sha256}; {new}"
         return wrong if sha256 and found != sha256 else ""
+
+
+def _place_of_names(start: bytes, body: bytes) -> tuple[str, bytes]:
+    """Return where a file has the names of its columns, and what stands there."""
+    if start.startswith(PARQUET_MARK):
+        return "end", body[-HEAD:]
+    if start.startswith(b"["):
+        return "beginning", start
+    return "first line", start.splitlines()[0]
 
 
 def unpacked(body: bytes, member: str, limit: int = MAX_BYTES) -> bytes:
@@ -163,6 +181,20 @@ class Benchmark(PublicFile):
     """The kind of a data set that is not bundled."""
     run: str
     """Options to run it with."""
+    rename: Mapping[str, str]
+    """Columns of a Parquet file that are written under another name."""
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the official file is Parquet, which no data set reads itself."""
+        return self.file.endswith(".parquet")
+
+    def items(self, folder: Path) -> Path:
+        """Return the file that ``--items`` takes: the official one, or JSON lines for Parquet."""
+        path = folder / self.file
+        if self.is_parquet:
+            return path.with_suffix(".jsonl")
+        return path
 
 
 def load_benchmarks() -> Mapping[str, Benchmark]:
@@ -172,6 +204,7 @@ def load_benchmarks() -> Mapping[str, Benchmark]:
 
 
 def _benchmark(name: str, entry: Settings) -> Benchmark:
+    renamed = entry.part("rename")
     return Benchmark(
         name=name,
         url=entry.text("url"),
@@ -185,7 +218,27 @@ def _benchmark(name: str, entry: Settings) -> Benchmark:
         language=entry.text("language"),
         kind=entry.text("kind"),
         run=entry.text("run"),
+        rename={column: renamed.text(column) for column in renamed.values},
     )
+
+
+def write_items(benchmark: Benchmark, folder: Path) -> int:
+    """Write the rows of a benchmark's Parquet file as JSON lines, and return how many there are.
+
+    Values stay as they are, and so do names but for those in ``rename``. Raises UsageError for a
+    damaged file, and OSError.
+    """
+    path = folder / benchmark.file
+    rows = read_parquet(path, path.read_bytes(), ReadingBudget())
+    lines = [_json_line(benchmark, row) for row in rows]
+    write_whole(benchmark.items(folder), lines, SHARED)
+    return len(lines)
+
+
+def _json_line(benchmark: Benchmark, row: Mapping[str, object]) -> bytes:
+    renamed = {benchmark.rename.get(name, name): value for name, value in row.items()}
+    text = json.dumps(renamed, ensure_ascii=False, default=str)
+    return f"{text}\n".encode()
 
 
 def without_query(url: str) -> str:

@@ -50,10 +50,7 @@ def _rouge_l(case: Case, answer: str) -> float:
 
 
 def _golds(case: Case) -> list[str]:
-    golds = [gold for gold in case.golds if gold.strip()]
-    if not golds:
-        raise JudgeError("no expert answer to compare with", kind="check_failed")
-    return golds
+    return [gold for gold in case.golds if gold.strip()]
 
 
 WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
@@ -64,6 +61,16 @@ WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
     "rouge_l": _rouge_l,  # F1 with the nearest gold, Lin 2004; for any script
 }
 """By their names in data sets: from 0 to 1, over the golds."""
+
+COMPARING = frozenset({*WORDING_METRICS, "exact"})
+"""Checks that hold an answer against the golds."""
+
+
+def why_unscored(spec: CheckSpec, case: Case) -> str:
+    """Return why an item can have no score of a check; empty where it can have one."""
+    if spec.check in COMPARING and not _golds(case):
+        return f"no score for {spec.check}: no expected answer"
+    return ""
 
 
 NEEDED: Mapping[str, str] = {

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from qagate.evaluators import core
-from qagate.evaluators.extras.checks.answer_checks import score
-from qagate.evaluators.metric_specs import CheckSpec
+from qagate.evaluators.extras.checks.answer_checks import score, why_unscored
+from qagate.evaluators.metric_specs import CheckSpec, Score
 from qagate.evaluators.statistics.metrics import FAILED, PASSED
 
 
@@ -28,10 +28,19 @@ class CheckedJudge:
         return (self.behind,) if self.behind else ()
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Run the checks, then the judge. Raises JudgeError if one fails, or nothing can tell."""
-        results = {
-            check.metric: await score(check, case, answer, ask) for check in self.checks
-        }
+        """Run the checks, then the judge. Raises JudgeError if one fails, or nothing can tell.
+
+        A check that an item can have no score of holds up neither the judge nor other checks.
+        Without a judge the answer then fails where another check does, and has no grade else.
+        """
+        results: dict[str, Score] = {}
+        unscored: dict[str, str] = {}
+        for check in self.checks:
+            reason = why_unscored(check, case)
+            if reason:
+                unscored[check.metric] = reason
+            else:
+                results[check.metric] = await score(check, case, answer, ask)
         scores = {
             name: result.value
             for name, result in results.items()
@@ -39,10 +48,7 @@ class CheckedJudge:
         }
         if self.behind:
             verdict = await self.behind.judge(case, answer, ask)
-            return replace(verdict, scores=scores)
-        if not scores:
-            reasons = "; ".join(result.reason for result in results.values())
-            raise core.JudgeError(f"no check can tell: {reasons}", kind="check_failed")
+            return replace(verdict, scores=scores, unscored=unscored)
         failures = [
             f"{name}: {results[name].reason}"
             for name, value in scores.items()
@@ -50,5 +56,11 @@ class CheckedJudge:
         ]
         if failures:
             reason = "; ".join(failures)
-            return core.Verdict(grade=FAILED, reason=reason, scores=scores)
+            return core.Verdict(
+                grade=FAILED, reason=reason, scores=scores, unscored=unscored
+            )
+        if unscored or not scores:
+            untold = [result.reason for result in results.values()]
+            reasons = "; ".join([*unscored.values(), *untold])
+            raise core.JudgeError(f"no check can tell: {reasons}", kind="check_failed")
         return core.Verdict(grade=PASSED, reason="every check holds", scores=scores)

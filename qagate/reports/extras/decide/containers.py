@@ -19,25 +19,23 @@ from typing import Any
 
 from qagate.cases.tables import OTHER_SEPARATORS, SEPARATOR_LINE
 from qagate.evaluators.bounded_reading import (
+    PARQUET_MARK,
     Archive,
     ReadingBudget,
     check_regular,
     count_values,
     read_json,
+    read_parquet,
 )
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.optional import not_installed
 from qagate.evaluators.reading import decoded, read_bytes
 from qagate.evaluators.text import shown
 
 Json = Mapping[str, Any]
 
 GZIP_MARK = b"\x1f\x8b"
-PARQUET_MARK = b"PAR1"
 MAX_BYTES = 512 * 1024 * 1024
 """Of a file, and of what a .gz file unpacks to."""
-ROWS_AT_ONCE = 1_000
-"""Of a parquet file."""
 SAMPLES = "samples/"
 """Before the name of each sample in inspect_ai's archive."""
 HEADER = "header.json"
@@ -70,7 +68,7 @@ def read_document(path: Path, budget: ReadingBudget) -> ResultFile:
     if content.startswith(GZIP_MARK):
         content = _unzipped(path, content, budget)
     if content.startswith(PARQUET_MARK):
-        return _listed(path, _parquet_rows(path, content, budget))
+        return _listed(path, read_parquet(path, content, budget))
     text = decoded(path, content)
     if text.lstrip()[:1] in ("{", "["):
         return _json_document(path, text, budget)
@@ -225,27 +223,6 @@ def _unzipped(path: Path, content: bytes, budget: ReadingBudget) -> bytes:
             "unpacked; unpack it, and give a part"
         )
     return unpacked
-
-
-def _parquet_rows(path: Path, content: bytes, budget: ReadingBudget) -> list[Json]:
-    try:
-        import pyarrow  # noqa: PLC0415
-        from pyarrow import parquet  # noqa: PLC0415
-    except ImportError:
-        raise UsageError(not_installed("pyarrow", f"{path}: a parquet file")) from None
-    try:
-        file = parquet.ParquetFile(io.BytesIO(content))
-        for group in range(file.metadata.num_row_groups):
-            budget.take_bytes(path, file.metadata.row_group(group).total_byte_size)
-        budget.take_values(path, file.metadata.num_rows * file.metadata.num_columns)
-        rows: list[Json] = []
-        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-            rows += batch.to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise UsageError(
-            f"{path}: a damaged parquet file ({error}); give it whole"
-        ) from None
-    return rows
 
 
 def _zip_module() -> ModuleType:
