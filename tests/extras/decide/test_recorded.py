@@ -50,6 +50,8 @@ def text_of(path: Path) -> str:
     """Return what a file holds, unpacked, with slashes as a path has them."""
     if path.suffix == ".eval":
         text = text_of_members(path)
+    elif path.suffix == ".parquet":
+        text = path.read_bytes().decode("latin-1")
     elif path.suffix == ".gz":
         text = gzip.decompress(path.read_bytes()).decode("utf-8")
     else:
