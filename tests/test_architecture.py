@@ -190,7 +190,10 @@ def test_the_trunk_knows_rooms_by_doors_alone() -> None:
         for room in rooms
         if not rooms_in(path) and Path(path).name != "doors.py"
     }
-    assert tied == {("qagate/__init__.py", "reports/notebook")}  # qagate.load
+    assert tied == {
+        ("qagate/__init__.py", "reports/notebook"),  # qagate.load
+        ("qagate/__init__.py", "reports/side_by_side"),  # qagate.compare
+    }
 
 
 def test_a_room_uses_no_other_room_but_what_the_table_says() -> None:
@@ -343,7 +346,11 @@ OPTIONAL = {
     "deepeval": {"qagate/evaluators/extras/deepeval/metric.py"},
     "jsonschema": {"qagate/evaluators/extras/checks/answer_checks.py"},
     "mwparserfromhell": {"qagate/cases/extras/builder/sampling.py"},
-    "pandas": {"qagate/reports/extras/notebook/notebook.py"},
+    "pandas": {
+        "qagate/__init__.py",  # a type alone
+        "qagate/reports/extras/notebook/notebook.py",
+        "qagate/reports/extras/side_by_side/tidy.py",
+    },
     "psycopg": {"qagate/evaluators/extras/postgres/postgres.py"},
     "pydantic": {"qagate/evaluators/extras/deepeval/metric.py"},
     "referencing": {"qagate/evaluators/extras/checks/answer_checks.py"},

@@ -18,6 +18,7 @@ from qagate.cases.dataset import (
     Threshold,
 )
 from qagate.cases.labels import LabelReading, Scale
+from qagate.cases.rows import LAYOUTS
 from qagate.cases.tables import normal
 from qagate.cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from qagate.evaluators import rubric as rubric_files
@@ -53,6 +54,7 @@ SHARED_KEYS = (
     "floor",
     "floor_limit",
     "offline_floor",
+    "columns",
     METRICS_KEY,
 )
 """Keys of a language that the data set may give for all of them."""
@@ -287,6 +289,7 @@ class _DatasetFile:
             metrics=thresholds.read_metrics(settings_of[METRICS_KEY], kind),
             checks=thresholds.read_checks(top, kind),
             cluster=normal(top.text("cluster")),
+            headings=_headings(settings_of["columns"], kind),
             label_reading=_label_reading(top.part("labels")),
             attacks=top.flag("attacks"),
             order=top.text("order"),
@@ -344,6 +347,22 @@ def _floors(settings: Settings, key: str) -> dict[str, float]:
         lowest, highest = ranges[name]
         floors[name] = part.number(name, lowest, highest) or 0.0
     return floors
+
+
+def _headings(settings: Settings, kind: Kind) -> dict[str, str]:
+    """Return what ``columns:`` says a file calls our columns, by our name. Raises UsageError."""
+    part = settings.part("columns")
+    part.check_keys(sorted(LAYOUTS[kind].used))
+    headings = {name: part.text(name) for name in part.values}
+    name_of_heading: dict[str, str] = {}
+    for name, heading in headings.items():
+        first = name_of_heading.setdefault(normal(heading), name)
+        if first != name:
+            message = (
+                f"{shown(heading)} is named as {first} too; a column is one of them"
+            )
+            raise part.problem(name, message)
+    return headings
 
 
 def _label_reading(labels: Settings) -> LabelReading:
@@ -406,6 +425,10 @@ def _path_of_rubric(
     available = f"rubrics: {', '.join(stems)}"
     if languages:
         available = f"there is {', '.join(languages)}"
+    else:
+        guess = hint(name, {stem.partition(".")[0] for stem in stems})
+        if guess.startswith("did you mean"):
+            available = guess
     message = (
         f"no rubric {name!r} in language {language!r} ({available}); "
         f"add {file_name} or set rubric_language"

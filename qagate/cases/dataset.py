@@ -221,6 +221,8 @@ class Slice:
     """False where the file does not list the language: ``languages.default`` serves it."""
     cluster: str = ""
     """The metadata field that dependent items share; empty for the one of the kind."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """The headings of its file in place of our names of columns, by our name."""
     label_reading: LabelReading = field(default_factory=LabelReading)
     attacks: bool = False
     """Whether its answers try to fool the judge (kind ``judged`` only)."""

@@ -25,7 +25,7 @@ from qagate.cases.rows import (
     metadata_of,
     rows_of,
 )
-from qagate.cases.tables import TableRow, read_table
+from qagate.cases.tables import TableRow, read_table, with_headings
 from qagate.evaluators.core import Case, UsageError
 from qagate.evaluators.kinds import (
     CHECKED,
@@ -51,7 +51,7 @@ def load_cases(slice_: Slice) -> list[Case]:
 
 def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     """Return the rows of a slice's file with the case that each becomes."""
-    table = read_table(slice_.path)
+    table = with_headings(read_table(slice_.path), slice_.headings)
     if not slice_.kind.answered:
         table = as_judged(table, slice_)
     if slice_.kind.closed:

@@ -35,7 +35,7 @@ from qagate.evaluators.reading import file_hash
 from qagate.evaluators.rubric import load_prompt
 from qagate.evaluators.statistics.count_table import PREMISE, CountTable
 from qagate.evaluators.statistics.metrics import ANSWER_RANGES, metrics_of
-from qagate.evaluators.text import listed
+from qagate.evaluators.text import hint, listed
 
 
 def make_plan(
@@ -160,9 +160,11 @@ def _check_datasets_exist(selection: Selection, datasets: Sequence[Dataset]) -> 
     names = sorted(dataset.name for dataset in datasets)
     for name, _ in (*selection.items, *selection.prompts, *selection.recorded):
         if name not in names:
+            advice = hint(name, names)
+            if not advice.startswith("did you mean"):
+                advice = "name the folder that holds it as a path of the run"
             raise UsageError(
-                f"dataset {name!r} is not among those found ({', '.join(names)}); "
-                "name a folder that holds it, for instance `pytest cases/`"
+                f"dataset {name!r} is not among those found ({', '.join(names)}); {advice}"
             )
 
 
@@ -175,7 +177,7 @@ def _check_languages_exist(selection: Selection, datasets: Sequence[Dataset]) ->
         if language not in languages:
             raise UsageError(
                 f"--languages: no dataset has {language!r}; "
-                f"there are {', '.join(sorted(languages))}"
+                f"there are {', '.join(sorted(languages))}; a language goes by its code"
             )
         if split and not _has_split(datasets, language, split):
             raise UsageError(

@@ -176,7 +176,7 @@ def _advice(names: Iterable[str], columns: Collection[str]) -> str:
         guess = hint(name, columns)
         if guess.startswith("did you mean"):
             return guess.replace("did you mean", "is it", 1)
-    return "rename the column or add it"
+    return "rename the column, add it, or name yours under 'columns:' in dataset.yaml"
 
 
 def spellings(names: tuple[str, ...]) -> str:

@@ -6,13 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from qagate.evaluators.core import UsageError
 from qagate.evaluators.reading import Map, Seq, load_yaml, problem, read_text
-from qagate.evaluators.text import listed, shown
+from qagate.evaluators.text import hint, listed, shown
 
 MEGABYTE = 1024 * 1024
 MAX_BYTES = 64 * MEGABYTE
@@ -98,6 +98,40 @@ def read_table(path: Path) -> Table:
     if suffix == ".csv":
         return read_csv(path, text)
     return read_json(path, text)
+
+
+def with_headings(table: Table, headings: Mapping[str, str]) -> Table:
+    """Return the table under our names of columns, where the file has headings of its own.
+
+    ``headings`` has the file's heading for each of our names. A file that has our name itself
+    is read as it is, so that files of one data set may differ. Messages keep the file's spelling.
+    Raises UsageError for a heading that the file lacks.
+    """
+    names: dict[str, str] = {}
+    for name, heading in headings.items():
+        if normal(heading) in table.names:
+            names[normal(heading)] = name
+        elif name not in table.names:
+            message = (
+                f"no column {shown(heading)}, which 'columns:' names as {name}; "
+                f"{hint(heading, table.names.values())}"
+            )
+            raise problem(table.path, 1, message)
+    for heading, name in names.items():
+        if name in table.names and name not in names:
+            message = (
+                f"'columns:' names {shown(table.names[heading])} as {name}, and there is a column "
+                f"{shown(table.names[name])} too; rename that one"
+            )
+            raise problem(table.path, 1, message)
+    if not names:
+        return table
+    records = []
+    for record in table.records:
+        values = {names.get(key, key): value for key, value in record.values.items()}
+        records.append(replace(record, values=values))
+    spellings = {names.get(key, key): text for key, text in table.names.items()}
+    return replace(table, names=spellings, records=records)
 
 
 def _read_yaml(path: Path) -> Table:

@@ -27,6 +27,7 @@ from qagate.evaluators.metric_specs import (
     MetricSpec,
 )
 from qagate.evaluators.reading import (
+    NUMBER,
     Settings,
     Word,
     parse_json,
@@ -109,6 +110,12 @@ def _changes(
 
     ``more`` are other keys that may stand there.
     """
+    bare = holder.values.get(change)
+    if isinstance(bare, str) and NUMBER.fullmatch(bare.strip()):
+        example = (
+            f"{{max: {bare}}}" if change == DROP else f"{{incorrect: {{max: {bare}}}}}"
+        )
+        raise holder.problem(change, f"write {change}: {example}")
     part = holder.part(change)
     named = [name for name in metrics if name not in (DROP, RISE)]
     part.check_keys((*CHANGE_KEYS, *more, *named))

@@ -218,7 +218,11 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
             raise problem(path, _line(second_start), message)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise problem(path, line, f"not valid YAML: {error.problem}") from None
+        fault = error.problem
+        line_text = text.split("\n")[line - 1]
+        if "\t" in line_text[: -len(line_text.lstrip()) or None]:
+            fault = "a tab before the text; indent by spaces"
+        raise problem(path, line, f"not valid YAML: {fault}") from None
     except yaml.YAMLError as error:
         first_line = str(error).splitlines()[0]
         raise UsageError(f"{path}: not valid YAML: {first_line}") from None
@@ -426,6 +430,8 @@ class Settings:
         number = float(value)
         if not math.isfinite(number) or not low <= number <= high:
             message = f"{_range(low, high)} is needed, not {shown(value)}"
+            if (low, high) == (0, 1) and 1 < number <= 100:
+                message += f"; write {number / 100:g} for {number:g} %"
             raise self.problem(key, message)
         return number
 

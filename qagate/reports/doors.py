@@ -66,8 +66,8 @@ COMMANDS: Mapping[str, Command] = {
         "qagate.reports.commands.recorded_runs:render",
     ),
     "compare": Command(
-        "compare two runs item by item",
-        "qagate.reports.commands.recorded_runs:compare",
+        "put runs side by side; two of them item by item",
+        "qagate.reports.extras.side_by_side.command:main",
     ),
     "gate": Command(
         "decide with other gates or another baseline",
@@ -120,6 +120,10 @@ COMMANDS: Mapping[str, Command] = {
     "build": Command(
         "make a BoolQ-type dataset from articles, with models and people",
         "qagate.reports.extras.builder.command:main",
+    ),
+    "start": Command(
+        "from a spreadsheet to a gate: asks, and writes all its files",
+        "qagate.cases.extras.new.start_command:main",
     ),
     "new": Command(
         "write the files of a data set of your own",

@@ -10,7 +10,7 @@ answers to one question are right or wrong together with correlation 0.3 (a beta
 All five languages are taken to have equal labels and judges that err independently.
 
 Each row has its own random numbers, from the seed and its place, so a row can be computed
-alone. Printed is the table of docs/judges.md, as Markdown.
+alone. Printed is the table of docs/labels.md, as Markdown.
 """
 
 from collections import Counter

@@ -289,7 +289,7 @@ def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
     ]
     assert some(english.rubric).language == "en"
     assert "(rubrics: facts.bg, facts.en)" in refusal(
-        folder, GRADED + "rubric: fact\n", rubrics
+        folder, GRADED + "rubric: other\n", rubrics
     )
     said = refusal(folder, GRADED + "rubric_language: English\n", rubrics)
     assert (

@@ -189,3 +189,14 @@ def test_a_package_that_is_not_installed_is_said(home: Path, tmp_path: Path) -> 
     assert line.startswith(
         f"ERROR: msgspec is not installed for {sys.executable}; install"
     )
+
+
+@pytest.mark.parametrize("word", ["regulcje", "qa/regulacj", "regulcje::test_a"])
+def test_a_folder_misspelt_is_said_before_anything_starts(
+    word: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured
+) -> None:
+    (tmp_path / "regulacje").mkdir()
+    (tmp_path / "qa" / "regulacje").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert command.main(["run", word]) == 4
+    assert "there is no such path; did you mean " in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The table of `docs/judges.md` on how many labels it takes is what its benchmark prints."""
+"""The table of `docs/labels.md` on how many labels it takes is what its benchmark prints."""
 
 from collections import Counter
 
@@ -27,15 +27,15 @@ from tests.benchmarks.label_odds import (
 from tests.support.made_records import make_record, make_slice
 
 pytestmark = pytest.mark.untraced
-JUDGES_PAGE = (ROOT / "docs" / "judges.md").read_text(encoding="utf-8").splitlines()
+LABELS_PAGE = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8").splitlines()
 
 
 def documented_rows() -> list[list[str]]:
     """Return the cells of the table, without its heading."""
     heading, _ = markdown_table(HEADER, [])
-    start = JUDGES_PAGE.index(heading) + 2
+    start = LABELS_PAGE.index(heading) + 2
     found = []
-    for line in JUDGES_PAGE[start:]:
+    for line in LABELS_PAGE[start:]:
         if not line.startswith("|"):
             break
         found.append(line.strip("| ").split(" | "))

@@ -18,6 +18,8 @@ from tests.support.samples import ended, full, record, report
 from tests.support.tables import kept
 
 __all__ = ["browser", "opened"]
+NARROW = 390
+"""Pixels of a screen on which any number of answers unfold, each below its row."""
 pytestmark = [pytest.mark.untraced, needs_browser]
 
 
@@ -51,14 +53,15 @@ def tab(opened: Opened, path: Path) -> Tab:
     return opened(path)
 
 
-def test_hostile_text_does_nothing(tab: Tab) -> None:
+def test_hostile_text_does_nothing(opened: Opened, path: Path) -> None:
     """No error, dialog or request; even markup that got in could load nothing, by the policy."""
+    tab = opened(path, width=NARROW)
     tab.page.fill("#search", "simpleqa-en-10")
     assert tab.shown() == 22
     tab.page.eval_on_selector_all(
         "#items .open", "all => all.forEach(one => one.click())"
     )
-    assert tab.page.locator("#items .detail").count() == 22
+    assert tab.page.locator(".detail").count() == 22
     assert tab.page.locator("iframe, img, form, base").count() == 0
     assert (tab.complaints, len(tab.requests)) == ([], 1)
     image = "<img src='https://x.invalid/p.png' onerror='document.title=1'>"
@@ -165,7 +168,7 @@ def test_the_address_keeps_search_and_the_open_item(
         "() => [document.getElementById('items').innerText, search.value, order.value]"
     )
     assert other.page.evaluate(shown) == page.evaluate(shown)
-    assert other.page.locator("#items .detail").count() == 1
+    assert other.page.locator(".detail").count() == 1
     other.page.click("#clear")
     assert other.page.url.endswith("#items-title")
     page.goto(f"{page.url.partition('#')[0]}#items?language=nonsense&q=<b>&order=x")
@@ -205,11 +208,12 @@ def test_markdown_is_shown_formatted_and_does_nothing(opened: Opened) -> None:
     ]
     texts = [MARKDOWN, "snake_case_name, 2*3*4", *HOSTILE, *deep]
     tab = opened(
-        report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1)))
+        report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1))),
+        width=NARROW,
     )
     for button in tab.page.locator("#items .open").all():
         button.click()
-    first, second = (tab.page.locator("#items .detail").nth(n) for n in range(2))
+    first, second = (tab.page.locator(".detail").nth(n) for n in range(2))
     for name, found in FORMATTED.items():
         assert first.locator(f".rich :is({name})").all_inner_texts() == found, name
     assert "here (https://x.invalid/p.png)" in first.locator(".rich").inner_text()
@@ -265,7 +269,7 @@ def test_an_item_unfolds_and_can_be_copied(tab: Tab) -> None:
     page = tab.page
     page.fill("#search", "boolq-be-2")
     page.locator("#items .open").first.click()
-    text = page.inner_text("#items .detail")
+    text = page.inner_text(".detail")
     for word in (
         "A passage.",
         "120 tokens, $0.0004, 0.800 s",
@@ -274,9 +278,9 @@ def test_an_item_unfolds_and_can_be_copied(tab: Tab) -> None:
         "openai:judge",
     ):
         assert word in text, word
-    assert page.locator("#items .detail dd span[lang=be]").count() == 4
-    page.locator("#items .copy").first.click()
-    assert page.inner_text("#items .copy >> nth=0") == "Copied"
+    assert page.locator(".detail dd span[lang=be]").count() == 3
+    page.locator(".detail .copy").first.click()
+    assert page.inner_text(".detail .copy >> nth=0") == "Copied"
     assert page.evaluate("document.activeElement.className") == "copy"
     page.focus("#search")
     page.keyboard.press("Control+A")
@@ -324,10 +328,10 @@ def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "open"
     page.keyboard.press("Enter")
-    assert page.locator("#items .detail").count() == 1
+    assert page.locator(".detail").count() == 1
     assert page.get_attribute("#items .open", "aria-expanded") == "true"
     page.keyboard.press("Space")
-    assert page.locator("#items .detail").count() == 0
+    assert page.locator(".detail").count() == 0
     page.focus("#next")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "items-title"
@@ -338,7 +342,7 @@ def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
     """On any page, unfolded, in view and in focus; an unknown one breaks nothing."""
     for key in ("simpleqa-hu-40", "simpleqa-en-1000"):
         tab = opened(path, f"#item-{key}")
-        assert tab.page.locator("#items .detail").count() == 1
+        assert tab.page.locator(".detail").count() == 1
         assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
         assert 0 <= some(tab.page.locator("tr.target").bounding_box())["y"] < 900
         tab.page.fill("#search", "nothing like it")
@@ -391,7 +395,7 @@ def test_it_fits_every_screen(
     opened: Opened, request: pytest.FixtureRequest, name: str
 ) -> None:
     """Wide tables scroll in their own box; the page itself never scrolls sideways."""
-    tab = opened(request.getfixturevalue(name))
+    tab = opened(request.getfixturevalue(name), width=NARROW)
     page = tab.page
     page.eval_on_selector_all(
         "details", "all => all.forEach(one => { one.open = true; })"
@@ -416,10 +420,9 @@ def test_links_lead_from_the_comparison_to_the_items(
     page = tab.page
     page.locator("table.diff a").first.click()
     page.wait_for_selector("tr.target")
-    assert page.evaluate("document.activeElement.closest('tr').className").endswith(
-        "target"
-    )
-    assert "Answer before" in page.inner_text("#items .detail")
+    classes = page.evaluate("document.activeElement.closest('tr').className")
+    assert "target" in classes.split()
+    assert "Answer before" in page.inner_text(".detail")
     page.locator("a[href='#items?flip=broke']").last.click()
     page.wait_for_selector("#items-title:focus")
     broke = tab.shown()
@@ -478,7 +481,7 @@ def test_back_undoes_a_filter_a_page_and_an_opened_answer(tab: Tab) -> None:
     found = page.inner_text("#status")
     page.locator("#items .open").first.click()
     page.go_back()
-    page.wait_for_function("!document.querySelector('#items .detail')")
+    page.wait_for_function("!document.querySelector('.detail')")
     assert page.inner_text("#status") == found
     page.go_back()
     page.wait_for_function("document.getElementById('search').value === ''")
@@ -521,6 +524,41 @@ def test_arrow_keys_move_and_a_slash_searches(tab: Tab) -> None:
     assert page.input_value("#search") == ""
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement === document.body")
+
+
+def test_the_chosen_answer_stands_beside_the_list(tab: Tab) -> None:
+    """One at a time, and a click anywhere on its row will do."""
+    page = tab.page
+    for place in (0, 2):
+        page.locator("#items .item").nth(place).locator("td").first.click()
+        assert page.locator("#chosen .detail").count() == 1
+        assert page.locator("#items .open[aria-expanded=true]").count() == 1
+    chosen = page.locator("#items tr.chosen .open").get_attribute("id")
+    assert page.url.endswith(f"#{chosen}")
+    left = some(page.locator("#items").bounding_box())
+    assert some(page.locator("#chosen").bounding_box())["x"] >= left["width"]
+    assert tab.complaints == []
+
+
+def test_arrow_keys_read_on_once_an_answer_is_chosen(tab: Tab) -> None:
+    """Each has its address; for Back they are one step together."""
+    page = tab.page
+    page.locator("#items .open").first.click()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        focused = page.evaluate("document.activeElement.id")
+        assert page.url.endswith(f"#{focused}")
+        assert page.locator("#items tr.chosen .open").get_attribute("id") == focused
+    page.go_back()
+    page.wait_for_function("!document.querySelector('.detail')")
+
+
+def test_an_answer_follows_its_list_to_a_narrow_screen(tab: Tab) -> None:
+    page = tab.page
+    page.locator("#items .open").first.click()
+    page.set_viewport_size({"width": NARROW, "height": 900})
+    page.wait_for_selector("#items tr.detail")
+    assert page.locator("#chosen .detail").count() == 0
 
 
 def exported(tab: Tab) -> list[list[str]]:
@@ -582,12 +620,12 @@ def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
         )
         for n, text in enumerate(texts, 1)
     )
-    tab = opened(report(made))
+    tab = opened(report(made), width=NARROW)
     for _ in range(1 + (len(texts) - 1) // 50):
         tab.page.eval_on_selector_all(
             "#items .open", "all => all.forEach(one => one.click())"
         )
-        assert tab.page.locator("#items .detail").count() == tab.shown()
+        assert tab.page.locator(".detail").count() == tab.shown()
         tab.page.evaluate("document.getElementById('next').click()")
     assert tab.complaints == []
     assert len(tab.requests) == 1

@@ -135,7 +135,13 @@ def test_graded_files_have_letters_by_row() -> None:
     ]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {path.name for path, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "writer.py", "sheet.py", "command.py"}
+    assert users == {
+        "output.py",
+        "writer.py",
+        "sheet.py",
+        "command.py",
+        "rendering.py",
+    }
 
 
 def named(*names: tuple[str, str]) -> Report:
@@ -365,7 +371,7 @@ def test_every_kind_has_its_words_and_columns() -> None:
     for datasets, wrong in (((), 0), (known, 5)):
         page = html.render(replace(full(5), datasets=datasets))
         columns = re.findall(
-            r'<rect class="(\w+)"[^>]* width="18" height="([\d.]+)"/>', page
+            r'<rect class="(\w+)"[^>]* width="18.0" height="([\d.]+)"/>', page
         )
         assert columns == [
             (

@@ -12,6 +12,7 @@ from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.render.measure_words import percents
 from qagate.reports.render.sentence import BY_CAUSE, sentence_of
 from qagate.reports.run.evidence import (
+    AuditTrail,
     Calibration,
     Comparison,
     Judging,
@@ -156,6 +157,15 @@ JUDGE = Calibration(
 LABELLED = {"judging": Judging(graded=340, calibrations=(JUDGE,))}
 UNGRADED = Counts(planned=340, passed=300, failed=28, error=12, missing=0)
 SAMPLE = SliceSample(items=120, of=340, seed=1)
+AUDIT = AuditTrail(
+    pairs=200,
+    alike=152,
+    looked=0,
+    open=0,
+    next=36,
+    judged=Estimate.of(-0.2, (-0.3, -0.1), 200),
+    corrected=Estimate.of(-0.2, (-0.3, -0.1), 200),
+)
 SEEN = "The old model missed it too (93%)."
 
 ROWS = {
@@ -261,6 +271,17 @@ ROWS = {
         gates=[loss("pl", "INCONCLUSIVE", 0.0)],
         text="Cannot be decided: Polish lost nothing, and a loss of 10% is not ruled out.",
         advice="No number of questions can be named",
+    ),
+    "people have to read more": Row(
+        cause=Cause.GATE_OPEN,
+        gates=[
+            loss("pl", "INCONCLUSIVE", 0.0, audit=AUDIT,
+                 reason="people have looked at no pair yet; 72 answers of 36 more pairs to read: "
+                 "qagate review out --baseline=v1 --until-decided (0 looked at of 200 pairs)")
+        ],
+        text="Cannot be decided: people decide in Polish, and have to read 36 pairs of answers more.",
+        numbers="They have looked at 0 of 200 pairs.",
+        advice="Let people read them: qagate review out --baseline=v1 --until-decided.",
     ),
     "a bar too close": Row(
         cause=Cause.GATE_OPEN,

@@ -309,6 +309,9 @@ def _hint(text: str, catalogue: Mapping[str, Spec]) -> str:
         url = text if "://" in text else f"http://{text}"
         example = _shown(f"openai:NAME@{url}")
         return f"; a URL needs the model's name in front: {example}."
+    provider, slash, name = text.partition("/")
+    if slash and name and provider in PROVIDERS:  # as LiteLLM and inspect write it
+        return f"; did you mean {_shown(f'{provider}:{name}')}?"
     for provider, adapter in PROVIDERS.items():
         if text.startswith(adapter.families):
             return f"; did you mean {_shown(f'{provider}:{text}')}?"

@@ -16,9 +16,7 @@ from qagate.reports.commands.given_runs import (
     RecordedRunParser,
     check_people_decide,
     load_run_to_decide,
-    read_baseline,
     read_earlier,
-    save,
     say_decided,
     transcripts_of,
 )
@@ -109,40 +107,6 @@ def _formats(text: str) -> tuple[str, ...]:
     if not formats:
         raise argparse.ArgumentTypeError(f"name a format: {known_formats}")
     return tuple(formats)
-
-
-def compare(argv: Sequence[str]) -> int:
-    """Print what changed from the first run to the second, and write it where asked."""
-    parser = RecordedRunParser(
-        "compare",
-        "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
-        "0 compared, 3 could not be written, 4 wrong arguments or no readable run",
-    )
-    parser.add_argument("old", metavar="OLD", help=RUN_HELP)
-    parser.add_argument("new", metavar="NEW", type=find_run, help=RUN_HELP)
-    parser.add_anchor()
-    parser.add_to("a folder for the report of NEW compared with OLD")
-    options = parser.parse_args(argv)
-    report = load_report(options.new)
-    anchor = read_baseline(options.anchor, [report], "anchor", to=options.to)
-    old = read_baseline(options.old, [report], to=options.to)
-    compared = rebuilt(report, old, anchor)
-    if not _have_items_in_common(compared):
-        raise UsageError(
-            f"{options.old} and {options.new} have no item in common; "
-            "compare runs of one dataset"
-        )
-    saved = save(compared, options.to, options.new)
-    say(sys.stdout, *console.comparison(compared), *saved)
-    return 0
-
-
-def _have_items_in_common(compared: Report) -> bool:
-    """Return whether an item of a report was in the earlier run too."""
-    comparison = compared.comparison
-    if comparison is None:
-        return False
-    return any(difference.shared for difference in comparison.slices)
 
 
 def gate(argv: Sequence[str]) -> int:

@@ -7,12 +7,14 @@ that pytest is given.
 import argparse
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import pytest
 
 from qagate.bundled import bundled_dataset
 from qagate.evaluators.command_line import CommandParser
+from qagate.evaluators.core import UsageError
 from qagate.evaluators.output import say
 from qagate.reports.doors import RUN_ELSEWHERE, load_run_elsewhere
 
@@ -135,10 +137,9 @@ def main(arguments: Sequence[str]) -> int:
         option = word.partition("=")[0]
         if option in RUN_ELSEWHERE:
             return load_run_elsewhere(option)(arguments)
-    words = [
-        PYTESTS_HELP if word == HELP_OF_BOTH else word
-        for word in _with_bundled(arguments)
-    ]
+    with_bundled = _with_bundled(arguments)
+    _check_paths(with_bundled)
+    words = [PYTESTS_HELP if word == HELP_OF_BOTH else word for word in with_bundled]
     code = int(pytest.main([*BROUGHT, *words], [CommandName()]))
     if code == pytest.ExitCode.USAGE_ERROR and PLUGIN not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin
@@ -157,6 +158,26 @@ def _with_bundled(arguments: Sequence[str]) -> list[str]:
             folder = bundled_dataset(word)
         words.append(word if folder is None else str(folder))
     return words
+
+
+def _check_paths(words: Sequence[str]) -> None:
+    """Raise UsageError for a word that is no path, but nearly the path of a folder.
+
+    Other words are pytest's to judge.
+    """
+    before = ""
+    for word in words:
+        path = Path(word.partition("::")[0])
+        is_path = not word.startswith("-") and before not in VALUED
+        before = word
+        if not is_path or path.exists() or not path.parent.is_dir():
+            continue
+        folders = [entry.name for entry in path.parent.iterdir() if entry.is_dir()]
+        close = get_close_matches(path.name, folders, n=1)
+        if close:
+            raise UsageError(
+                f"{word}: there is no such path; did you mean {path.parent / close[0]}?"
+            )
 
 
 def rejudge(arguments: Sequence[str]) -> int:

@@ -173,8 +173,8 @@ OPTIONS = (
     ),
     Option(
         name="deadline",
-        metavar="S",
-        help="seconds for the whole run; the rest is MISSING (deadline)",
+        metavar="TIME",
+        help="for the whole run, as 300 (seconds), 5m or 2h; the rest is MISSING (deadline)",
     ),
     Option(
         name="batch-wait",

@@ -45,6 +45,15 @@ def read_seconds(name: str, text: str) -> float:
     return seconds
 
 
+def read_deadline(name: str, text: str) -> float:
+    """Return a time above 0 in seconds."""
+    seconds = seconds_of(text)
+    if not seconds:
+        needed = "a time above 0 such as 300, 5m or 2h"
+        raise UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
+    return seconds
+
+
 def read_limit(name: str, text: str) -> tuple[int, bool]:
     """Return how many items, and whether these are the first ones: ``first:N``."""
     match = _read(name, text, r"(\s*first\s*:)?([^:]*)", "N or first:N")

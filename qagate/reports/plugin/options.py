@@ -21,6 +21,7 @@ from qagate.reports.plugin.option_table import declare, given_options
 from qagate.reports.plugin.option_values import (
     OFF,
     read_amount,
+    read_deadline,
     read_limit,
     read_name,
     read_seconds,
@@ -156,7 +157,7 @@ def read_options(value_of: Callable[[str], Any], here: Path) -> RunOptions:
         concurrency=share(value("concurrency", read_whole, DEFAULT_CONCURRENCY)),
         rpm=share(read_whole("rpm", given["rpm"])) if "rpm" in given else None,
         max_cost=max_cost,
-        deadline=value("deadline", read_amount, None),
+        deadline=value("deadline", read_deadline, None),
         batch="batch" in given,
         batch_wait=value("batch-wait", read_seconds, None),
         report_dir=here / given.get("report-dir", REPORT_DIR),

@@ -12,17 +12,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    PackageLoader,
+    StrictUndefined,
+)
 from markupsafe import Markup, escape
 
 from qagate.evaluators.output import content_policy, plural, visible
 from qagate.reports.render import health, measure_words, views, words, worst_first
 from qagate.reports.render.first_screen import first_screen
 from qagate.reports.render.gate_families import gate_families
+from qagate.reports.render.judge_rows import judge_rows
+from qagate.reports.render.judge_words import judge_sentence
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
 from qagate.reports.run.json_data import dump, ordered
@@ -67,6 +76,8 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         screen=first_screen(report),
         families=gate_families(report),
         by_slice=partial(worst_first.by_slice, report),
+        judge_rows=judge_rows(report),
+        judge_words=judge_sentence(report, worst_first.telling_slices(report)),
         **views.sections(report),
     )  # fmt: skip
 
@@ -79,13 +90,22 @@ def prepare() -> None:
 
 @cache
 def _environment() -> Environment:
-    return environment("page", visible, _FILTERS)
+    return environment("page", visible, PAGE_FILTERS)
 
 
 def environment(
-    folder: str, shown: Callable[[str], str], filters: Filters
+    folder: str,
+    shown: Callable[[str], str],
+    filters: Filters,
+    room: Path | None = None,
 ) -> Environment:
-    """Return what fills the templates of a folder; ``shown`` makes any text safe but our markup."""
+    """Return what fills the templates of a folder; ``shown`` makes any text safe but our markup.
+
+    A ``room`` is a folder with templates of its own, which may import these.
+    """
+    folders: list[BaseLoader] = [PackageLoader("qagate.reports.render", folder)]
+    if room is not None:
+        folders.append(FileSystemLoader(room))
 
     def safe(value: object) -> object:  # the template's own markup passes
         return (
@@ -95,7 +115,7 @@ def environment(
         )
 
     made = Environment(
-        loader=PackageLoader("qagate.reports.render", folder),
+        loader=ChoiceLoader(folders),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=safe,
@@ -129,7 +149,7 @@ def _points(value: float | None) -> str:
     return "–" if value is None else measure_words.points(value)
 
 
-_FILTERS: Filters = {
+PAGE_FILTERS: Filters = {
     "bold": _bold,
     "capital": lambda text: text[:1].upper() + text[1:],
     "percent": _percent,

@@ -104,6 +104,11 @@ class Axis:
             Tick(place=self.place(limit), text=self._text(limit), is_limit=True)
             for limit in sorted(limits)
         ]
+        return self.round_ticks(ticks)
+
+    def round_ticks(self, limits: Sequence[Tick] = ()) -> list[Tick]:
+        """Return these limits, and round figures apart from them and from each other."""
+        ticks = list(limits)
         for value in self._round_values():
             place = self.place(value)
             if all(abs(place - tick.place) > NEAREST_TICKS for tick in ticks):

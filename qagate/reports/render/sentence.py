@@ -501,6 +501,25 @@ def _items_changed(
     )
 
 
+def _waits_for_people(
+    run: RunInWords, gate: GateResult, gates: Sequence[GateResult]
+) -> Sentence | None:
+    """Word an audited gate: what the judge says of the answers is no verdict there."""
+    if gate.audit is None or not gate.audit.next:
+        return None
+    place = _in_place(run.names.of_gate(gate))
+    pairs = plural(gate.audit.next, "pair")
+    command = re.search(r"to read: (.+ --until-decided)", gate.reason)
+    advice = "Let people read them."
+    if command is not None:
+        advice = f"Let people read them: {command.group(1)}."
+    return _undecided(
+        f"people decide{place}, and have to read {pairs} of answers more.",
+        numbers=f"They have looked at {gate.audit.looked:,} of {plural(gate.audit.pairs, 'pair')}.",
+        advice=advice,
+    )
+
+
 def _too_close(
     run: RunInWords, gate: GateResult, gates: Sequence[GateResult]
 ) -> Sentence | None:
@@ -672,6 +691,7 @@ OPEN_RULES: Sequence[OpenRule] = (
     _judge_distrusted,
     _without_grade,
     _items_changed,
+    _waits_for_people,
     _too_close,
 )
 """What may keep a gate open; the first that answers words it."""

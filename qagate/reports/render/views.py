@@ -1,13 +1,14 @@
 """What the sections of ``report.html`` show, without markup: values grouped, named and drawn."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from qagate.evaluators.statistics.betting import DECISIVE
-from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate
+from qagate.evaluators.statistics.count_table import RATINGS
+from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, Interval
 from qagate.evaluators.statistics.metrics import USAGE, columns
 from qagate.reports.render import words, worst_first
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
@@ -96,7 +97,7 @@ def _trend(report: Report) -> dict[str, object] | None:
                 (one.estimate, one.changed) if one else (None, ()) for one in before
             ]
             figures = [*found, (now, ())]
-            marks = _marks([estimate or UNDEFINED for estimate, _ in figures])
+            marks = trend_marks([estimate or UNDEFINED for estimate, _ in figures])
             named = [
                 (head, *one) for head, one in zip([*heads, "now"], figures, strict=True)
             ]
@@ -111,7 +112,7 @@ def _trend(report: Report) -> dict[str, object] | None:
     return {"heads": [*heads, "Now"], "rows": rows}
 
 
-def _marks(estimates: Sequence[Estimate]) -> list[tuple[float, ...]]:
+def trend_marks(estimates: Sequence[Estimate]) -> list[tuple[float, ...]]:
     """Return x, y and the interval's ends of each estimate with a value, in a box of 100 by 30."""
     spans = {
         place: (one.value, *(one.interval or (one.value, one.value)))
@@ -181,6 +182,92 @@ def matrix(
         label: [(column, counts.get((label, column), 0)) for column in columns]
         for label in labels
     }
+
+
+HISTOGRAM_WIDTH = 210.0
+"""In units of the SVG, as the three below."""
+HISTOGRAM_HEIGHT = 60.0
+COLUMN_GAP = 3.0
+WIDEST_COLUMN = 40.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """One value of a distribution."""
+
+    text: str
+    count: int
+    tone: str
+    """``right`` or ``wrong``: whether items with this value pass."""
+    size: float
+    """What the height shows: a count, or a share."""
+    interval: Interval | None = None
+    """Of the share."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One bar of a histogram: places from the left, heights above the axis."""
+
+    text: str
+    count: int
+    tone: str
+    x: float
+    width: float
+    height: float
+    ends: tuple[float, float] | None
+
+    @property
+    def middle(self) -> float:
+        """Where its figures stand."""
+        return round(self.x + self.width / 2, 2)
+
+    @property
+    def top(self) -> float:
+        """The height of all that is drawn."""
+        if self.ends is None:
+            return self.height
+        return max(self.height, self.ends[1])
+
+
+def histogram(bins: Sequence[Bin], largest: float = 0.0) -> list[Column]:
+    """Return the bars of a distribution; ``largest`` is what several ones are drawn against."""
+    step = HISTOGRAM_WIDTH / max(1, len(bins))
+    width = round(min(WIDEST_COLUMN, step - COLUMN_GAP), 2)
+    largest = largest or max((bin_.size for bin_ in bins), default=0.0) or 1.0
+
+    def height_of(size: float) -> float:
+        return round(HISTOGRAM_HEIGHT * size / largest, 2)
+
+    columns = []
+    for place, bin_ in enumerate(bins):
+        ends = None
+        if bin_.interval is not None:
+            low, high = bin_.interval
+            ends = (height_of(low), height_of(high))
+        columns.append(
+            Column(
+                text=bin_.text,
+                count=bin_.count,
+                tone=bin_.tone,
+                x=round(step * place + (step - width) / 2, 2),
+                width=width,
+                height=height_of(bin_.size),
+                ends=ends,
+            )
+        )
+    return columns
+
+
+def rating_bins(labels: Mapping[str, int], bar: int | None) -> list[Bin]:
+    """Return how often each rating from 1 to 10 was given, by its text."""
+    bins = []
+    for text in RATINGS:
+        count = labels.get(text, 0)
+        passes = bar is None or int(text) >= bar
+        tone = "right" if passes else "wrong"
+        bins.append(Bin(text=text, count=count, tone=tone, size=count))
+    return bins
 
 
 CHART_WIDTH = 100.0

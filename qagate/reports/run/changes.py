@@ -161,7 +161,11 @@ def changed_origin(
                 )
     sent_before = inner(former_provenance, "sent", former_model)
     sent_now = inner(provenance, "sent", model)
-    if former_model != model:  # name and address differ in any case
+    # An entry of a models file may keep its own name and name another model.
+    is_other_model = former_model != model or sent_before.get("name") != sent_now.get(
+        "name"
+    )
+    if is_other_model:  # name and address differ in any case
         sent_before = _parameters_alone(sent_before)
         sent_now = _parameters_alone(sent_now)
     if sent_before and sent_now and sent_before != sent_now:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from qagate import command
-from qagate.cases.extras.new.command import IGNORED, TEXTS
 from qagate.cases.extras.new.command import main as new
+from qagate.cases.extras.new.files import TEXTS
+from qagate.cases.extras.new.repository import IGNORED
 from qagate.evaluators.reading import load_yaml
 from tests.support.fixtures import Captured
 from tests.support.projects import Project

@@ -39,6 +39,9 @@ OWN_METRIC = rf"^({CHECK_PREFIX}|{GEVAL_PREFIX}|{metric_rules.LABEL_SHARE})\w+$"
 """The names of metrics that a team defines."""
 REPEATED_METRIC = r"^pass[@^][1-9][0-9]?$"
 SAMPLE = "sample"
+_MARGIN: Schema = {"$ref": "#/$defs/margin"}
+_RATE: Schema = {"$ref": "#/$defs/rate"}
+"""Parts that stand in hundreds of places, and once in the file."""
 
 
 def load_key_schemas() -> dict[str, dict[str, Schema]]:
@@ -149,6 +152,8 @@ def _definitions() -> Schema:
             "properties": floors,
             "additionalProperties": False,
         },
+        "margin": _margin(),
+        "rate": _bar(RATE),
     }
 
 
@@ -221,13 +226,13 @@ def _gates(ranges: Mapping[str, Range]) -> Schema:
         if name in (DROP, RISE):
             properties[name] = _change(ranges)
         else:
-            properties[name] = _bar(bounds)
+            properties[name] = _RATE if bounds == RATE else _bar(bounds)
     for name in DEEPEVAL_METRICS:
-        properties[name] = _bar(RATE)
+        properties[name] = _RATE
     return {
         "type": "object",
         "properties": properties,
-        "patternProperties": {OWN_METRIC: _bar(RATE), REPEATED_METRIC: _bar(RATE)},
+        "patternProperties": {OWN_METRIC: _RATE, REPEATED_METRIC: _RATE},
         "additionalProperties": False,
     }
 
@@ -249,18 +254,17 @@ def _bar(bounds: Range) -> Schema:
 
 def _change(ranges: Mapping[str, Range]) -> Schema:
     """Return the schema of ``drop`` or ``rise``: of what passes, or of metrics by name."""
-    margin = _margin()
-    properties: Schema = dict(margin["properties"])
+    properties: Schema = dict(_margin()["properties"])
     for name in ranges:
         if name not in (DROP, RISE):
-            properties[name] = margin
+            properties[name] = _MARGIN
     for name in DEEPEVAL_METRICS:
-        properties[name] = margin
+        properties[name] = _MARGIN
     return {
         "type": "object",
         "minProperties": 1,
         "properties": properties,
-        "patternProperties": {OWN_METRIC: margin},
+        "patternProperties": {OWN_METRIC: _MARGIN},
         "additionalProperties": False,
     }
 

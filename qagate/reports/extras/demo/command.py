@@ -107,7 +107,7 @@ def main(argv: Sequence[str]) -> int:
     say(sys.stdout, f"$ qagate run {DATASET} --baseline={BASELINE}")
     code = _command(folder, ["run", "-q", DATASET, f"--baseline={BASELINE}"]).returncode
     say(sys.stdout, f"\nexit code {code}: so your CI would stop this upgrade")
-    say(sys.stdout, "next: qagate new, for questions of your own")
+    say(sys.stdout, "next: qagate start FILE.csv, for questions of your own")
     return code
 
 

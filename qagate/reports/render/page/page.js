@@ -31,7 +31,8 @@
   const known = new Map(items.map((item) => [item.key, item]));
   const body = byId("items").tBodies[0];
   const selects = [];
-  const opened = new Set();
+  const opened = new Set(); // at most one where it stands beside the list
+  const isWide = matchMedia("(min-width: 1080px)");
   let found = urgent;
   let groups = new Map();
   let page = 0;
@@ -202,6 +203,7 @@
     ["Question", prose(item.question, item.language)],
     ["Context", item.context && prose(item.context, item.language)],
     ["Expected", prose(item.expected, item.language)],
+    ["Answer before", before && formatted(before, item.before[0], item.language, isMarked)],
     ["Answer", formatted(now, item.answer, item.language, isMarked)],
     ["Reason", item.reason && prose(item.reason, "")],
     ["Error", item.error],
@@ -212,7 +214,6 @@
     ["Decided by", item.person],
     ["Flip", item.flip],
     ["Grade before", item.before && item.before[1]],
-    ["Answer before", before && formatted(before, item.before[0], item.language, isMarked)],
     ["Reason before", item.before && item.before[2]],
     ["Model, judge", `${item.model || "–"}, ${item.judge || "–"}`],
     ["Prompts and replies", callsOf(item)],
@@ -221,18 +222,47 @@
     ["Link", make("a", { href: `#item-${encodeURIComponent(item.key)}` }, item.key)],
   ].filter(([, value]) => value);
 
-  const detailOf = (item, id) => make("tr", { role: "row", class: "detail", id },
-    make("td", { role: "cell", colspan: "5" }, copier(item), make("dl", {},
-      ...facts(item, answers(item)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
+  const factList = (pairs) => make("dl", {},
+    ...pairs.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]));
+
+  const asideOf = (item, id) => {
+    const [[, question], ...others] = facts(item, answers(item));
+    const state = make("span", { class: `badge ${item.outcome}` }, wordOf(item.outcome));
+    return make("div", { class: "detail", id }, copier(item),
+      make("p", { class: "quiet" }, state, ` ${[item.grade, placeOf(item), FLIPS[item.flip]].filter(Boolean).join(" · ")}`),
+      make("h3", {}, question), factList(others));
+  };
+
+  // On a wide screen one answer stands beside the list; on a narrow one each opens below its row.
+  const unfold = (button, row, item) => {
+    const id = button.getAttribute("aria-controls");
+    button.setAttribute("aria-expanded", "true");
+    opened.add(item);
+    if (!isWide.matches) {
+      row.after(make("tr", { role: "row", class: "detail", id },
+        make("td", { role: "cell", colspan: "5" }, copier(item), factList(facts(item, answers(item))))));
+      return;
+    }
+    for (const other of [...opened]) if (other !== item) collapse(other);
+    row.classList.add("chosen");
+    byId("chosen").replaceChildren(asideOf(item, id));
+    byId("chosen").scrollTop = 0;
+  };
+
+  const collapse = (item) => {
+    opened.delete(item);
+    const button = byId(`item-${item.key}`);
+    if (!button) return;
+    button.setAttribute("aria-expanded", "false");
+    button.closest("tr").classList.remove("chosen");
+    byId(button.getAttribute("aria-controls"))?.remove();
+  };
 
   const toggle = (button, row, item) => {
-    const id = button.getAttribute("aria-controls");
-    const open = button.getAttribute("aria-expanded") !== "true";
-    button.setAttribute("aria-expanded", String(open));
-    if (open) row.after(detailOf(item, id));
-    else byId(id).remove();
-    opened[open ? "add" : "delete"](item);
-    target = open ? item.key : "";
+    const isOpen = opened.has(item);
+    if (isOpen) collapse(item);
+    else unfold(button, row, item);
+    target = isOpen ? "" : item.key;
     keep(true);
   };
 
@@ -261,7 +291,9 @@
         item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : ""),
       ...middle(item),
       cell(item.error ? "Error" : "Reason", item.error || prose(item.reason, "")));
-    button.addEventListener("click", () => toggle(button, row, item));
+    row.addEventListener("click", (event) => {
+      if (event.target.closest("button") === button || isWide.matches) toggle(button, row, item);
+    });
     return row;
   };
 
@@ -273,8 +305,11 @@
     body.replaceChildren(...shown.flatMap((item, at) => [...starts(at) ? [groupOf(valueOf(item, by))] : [], rowOf(item, at)]));
     const titles = byId("view").value ? ["Before", "Now"] : ["Expected", "Answer"];
     titles.forEach((title, at) => { byId("items").tHead.rows[0].cells[2 + at].textContent = title; });
-    const open = shown.filter((item) => opened.delete(item));
-    for (const item of open) byId(`item-${item.key}`).click();
+    byId("chosen").replaceChildren();
+    for (const item of shown.filter((one) => opened.has(one))) {
+      const button = byId(`item-${item.key}`);
+      unfold(button, button.closest("tr"), item);
+    }
     const range = shown.length ? `${count(start + 1)}–${count(start + shown.length)} of ` : "";
     const rest = found.length < items.length ? ` (${count(items.length)} in all)` : "";
     byId("status").textContent = `${range}${count(found.length)} ${found.length === 1 ? "item" : "items"}${rest}`;
@@ -443,12 +478,21 @@
     URL.revokeObjectURL(link.href);
   };
 
+  // With an answer beside the list the arrows read on; they are one step for Back together.
+  const readOn = (button) => {
+    const item = known.get(button.id.slice("item-".length));
+    unfold(button, button.closest("tr"), item);
+    target = item.key;
+    keep(false);
+  };
+
   const move = (step) => {
     const buttons = [...body.querySelectorAll(".open")];
     const at = buttons.indexOf(document.activeElement);
     const next = buttons[at < 0 ? 0 : at + step];
     next?.focus();
     next?.scrollIntoView({ block: "nearest" });
+    if (next && isWide.matches && opened.size) readOn(next);
     return Boolean(next);
   };
 
@@ -491,7 +535,7 @@
   }
   document.querySelectorAll("table.diff > tbody > tr").forEach(compare);
   byId("controls").hidden = false;
-  byId("items").hidden = false;
+  byId("browse").hidden = false;
   byId("search").addEventListener("input", changed);
   for (const id of KEPT) byId(id).addEventListener("change", changed);
   byId("previous").addEventListener("click", () => turn(-1));
@@ -504,6 +548,7 @@
     byId("price").addEventListener("input", showPrice);
   }
   followSections();
+  isWide.addEventListener("change", draw);
   addEventListener("hashchange", restore);
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a");

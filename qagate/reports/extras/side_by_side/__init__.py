@@ -1,0 +1,1 @@
+"""Several runs over the same items, side by side."""
