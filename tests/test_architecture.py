@@ -244,8 +244,9 @@ def test_commands_are_in_one_folder() -> None:
 READERS = {
     "qagate/evaluators/typed_data.py",
     "qagate/evaluators/reply_fields.py",
+    "qagate/evaluators/bounded_reading.py",
 }
-"""The modules that turn data of others into values of a type; one of them is for replies alone."""
+"""The modules that turn data of others into values: of a type, of replies, and plain ones of JSON."""
 
 
 def test_data_of_others_have_one_reader() -> None:
