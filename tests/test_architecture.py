@@ -246,7 +246,7 @@ READERS = {
     "qagate/evaluators/reply_fields.py",
     "qagate/evaluators/bounded_reading.py",
 }
-"""The modules that turn data of others into values: of a type, of replies, and plain ones of JSON."""
+"""The modules that turn data of others into values: of a type, of replies, plain ones of JSON."""
 
 
 def test_data_of_others_have_one_reader() -> None:
