@@ -120,6 +120,7 @@ def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
         load_cases(own),
     )
     kinds = Counter(case.metadata["kind"] for case in hard)
+    assert len(hard) >= 300
     assert len(kinds) >= 2
     assert min(kinds.values()) >= 75
     premises = [case for case in cases if case.golds[0].startswith(MARKS)]

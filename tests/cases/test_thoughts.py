@@ -58,6 +58,11 @@ JUDGES = {
     "cascade": ("lexical+openai:judge",),
     "panel": ("openai:judge", "lexical"),
 }
+EACH_JUDGE = [
+    "model",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in JUDGES if name != "model"),
+]
+"""All of them; only the model's tests are quick enough for every look."""
 
 
 def judge_of(right: str) -> Scripted:
@@ -146,7 +151,7 @@ def end_of(folder: Path, kind: str, judge: str, reply: str) -> Ended:
     )
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("judge", EACH_JUDGE)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_right", [True, False])
@@ -168,7 +173,7 @@ def test_the_answer_alone_is_read(
     assert ended.heard == [answer]
 
 
-@pytest.mark.parametrize("judge", JUDGES)
+@pytest.mark.parametrize("judge", EACH_JUDGE)
 @pytest.mark.parametrize("form", OPEN_FORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_thought_without_an_answer_is_graded_by_nobody(

@@ -231,6 +231,7 @@ def test_a_drift_in_one_language_leaves_the_others_alone(tmp_path: Path) -> None
     assert second.calls == 10 + 1
 
 
+@pytest.mark.slow
 def test_void_grades_stay_void_for_later_runs(tmp_path: Path) -> None:
     """Also where the next run finds the judge as the one before left it."""
     world = World(tmp_path)
@@ -251,6 +252,7 @@ def test_another_version_grades_everything_anew(tmp_path: Path) -> None:
     assert "judge-2026-02-02" in second.result("en").void
 
 
+@pytest.mark.slow
 def test_an_attempt_more_asks_no_canary_again(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")
@@ -260,6 +262,7 @@ def test_an_attempt_more_asks_no_canary_again(tmp_path: Path) -> None:
     assert again.status.canaries == before
 
 
+@pytest.mark.slow
 def test_an_interrupted_attempt_compares_with_what_was_kept_before(
     tmp_path: Path,
 ) -> None:
@@ -281,6 +284,7 @@ def test_a_canary_for_which_no_money_is_left_is_lacking(tmp_path: Path) -> None:
     assert lacking == ALL_CANARIES - 40
 
 
+@pytest.mark.slow
 def test_a_replay_takes_the_canaries_of_its_run(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run("first")

@@ -47,6 +47,7 @@ def drawn(
     return strata
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("specificity", [0.5, 0.8, 0.97])
 def test_the_lower_end_holds_in_every_world(specificity: float) -> None:
     """Counted as they are, labels show a judge that passes half of the wrong answers as 0.97."""

@@ -98,6 +98,7 @@ def test_more_certainty_takes_a_wider_interval(
     assert narrow.high <= wide.high + 1e-9
 
 
+@pytest.mark.slow
 def test_a_fair_judge_is_seldom_said_to_favour_a_run() -> None:
     """Right on 0.93 of each run's answers, 30 labels of each grade: at most 5 % with its noise."""
     generator = np.random.default_rng(7)

@@ -60,6 +60,7 @@ def test_an_ordinary_answer_stays_as_it_is(text: str) -> None:
     assert mask(text) == text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the collected answers")
 def test_no_answer_of_a_public_data_set_is_masked() -> None:
     """A mask in an answer would change what people read of it."""

@@ -315,6 +315,7 @@ def start(code: str, *words: str) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow
 def test_processes_at_once_make_each_call_once(place: LedgerPlace) -> None:
     """Three runs over the same 400 calls: 400 requests, every row there, none waits (row F17)."""
     runs = [start(RUN, text_of(place), order) for order in "010"]

@@ -211,6 +211,7 @@ with Ledger(read_place(sys.argv[1])) as ledger:
 """
 
 
+@pytest.mark.slow
 def test_shards_that_begin_at_the_same_time_are_one_run(place: LedgerPlace) -> None:
     """Four processes, twenty times: the first one that is kept is the run of all."""
     Ledger(place).close()

@@ -246,14 +246,14 @@ def test_a_dry_run_foretells(
 YAML: str = kept(__file__, "yaml")
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 ROW = re.compile(
-    r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of"
+    r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d), ± (\d.\d\d): (.*?), (\d+) %"
 )
 
 
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch: Patch) -> None:
-    """Simulate a fifth of the runs: what is shown of them is what is tested here."""
-    monkeypatch.setattr(odds, "RUNS", 40)
+    """Simulate half of the runs: what is shown of them is what is tested here."""
+    monkeypatch.setattr(odds, "MOST_RUNS", 200)
 
 
 def shown(project: Project, *arguments: str) -> str:
@@ -297,8 +297,9 @@ def test_chances_are_those_of_the_baseline(
     unchanged = ", ".join(
         f"{code} with {odd}" for code, odd in zip("016", rows[0], strict=False)
     )
+    half = rows[0][3]
     assert chances.startswith(
-        f"odds: exit {unchanged} (unchanged, 10 % of items differ)"
+        f"odds: exit {unchanged}, ± {half} (unchanged, 10 % of items differ)"
     )
 
 
@@ -308,6 +309,9 @@ def test_another_judge_than_the_baselines_leaves_no_gate_open(project: Project) 
     answers = {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}
     project.dataset("capital", answers, YAML.format(bar=0.1))
     project.run_in_process("qa", "--report-dir", "old")
+    # Answers of another file: the same file again would decide nothing.
+    others = {"en": ["Sofia, surely"] * 24 + ["Plovdiv"] * 16}
+    project.dataset("capital", others, YAML.format(bar=0.1))
     text = shown(project, "--baseline=old", "--judge", "openai:g@http://127.0.0.1:9/v1")
     assert "for all answers" not in text
 
@@ -318,10 +322,9 @@ def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
         "capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1)
     )
     text = shown(project)
-    assert (
-        "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ"
-        in text
-    )
+    (first, *_) = ROW.findall(text)
+    assert first[:3] == ("1.00", "0.00", "0.00")
+    assert first[4:] == ("unchanged", "10")
     assert "not PASS in the first line: no gate" in text
     project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
     project.write("qa/capital/answer.en.yaml", PROMPT)

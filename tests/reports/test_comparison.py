@@ -80,13 +80,20 @@ def of_one_question(question: str, gold: str) -> tuple[Record, ...]:
     )
 
 
-@pytest.mark.parametrize("gold", ["Sofia.", "Sofia ", "Plovdiv"])
-def test_one_question_is_one_item_whatever_its_gold(gold: str) -> None:
+@pytest.mark.parametrize(
+    ("gold", "other_golds"), [("Sofia.", 0), ("Sofia ", 0), ("Plovdiv", 1)]
+)
+def test_one_question_is_one_item_whatever_its_gold(
+    gold: str, other_golds: int
+) -> None:
     """Answers are read by both golds, so that a full stop in one file costs no pair."""
     baseline = run_of(of_one_question("Which city?", "Sofia"))
     new = run_of(of_one_question("Which city?", gold), baseline=baseline)
     one = only(some(new.comparison))
     assert (one.added, one.removed, one.respelt) == (0, 0, 0)
+    assert one.other_golds == other_golds
+    told = "1 with another gold than before" in " ".join(console.comparison(new))
+    assert told == bool(other_golds)
 
 
 @pytest.mark.parametrize(

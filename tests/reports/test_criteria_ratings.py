@@ -477,17 +477,10 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
 
 
 def test_what_people_said_is_known_later(tmp_path: Path) -> None:
-    """People's grades in place of the judge's move nothing; exported labels say why."""
+    """People's grades in place of the judge's move nothing."""
     run, past, labels = runs(tmp_path)
     looked_at(tmp_path, labels)
-    target, file = tmp_path / "labels.jsonl", tmp_path / "people.yaml"
-    assert main(["review", "--export-judges", str(target), str(file), str(run)]) == 0
-    rows = [
-        json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()
-    ]
-    found = {(row["picked_because"], row["picked_probability"]) for row in rows}
-    assert {("flipped", "1"), ("sample", "0.25")} <= found
-    people = load_adjudications(file)
+    people = load_adjudications(tmp_path / "people.yaml")
     sides = [load_report(path).records for path in (run, past)]
     estimates = []
     for new, old in (

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qagate.cases.dataset import Shards
 from qagate.reports.run.baseline import Baseline
 from qagate.reports.run.decisions import (
     Known,
@@ -249,3 +250,11 @@ def test_a_decision_that_folder_and_ledger_know_is_one() -> None:
     known.add(decided("r1"))
     known.add(None)
     assert known.decisions == (decided("r1"),)
+
+
+def test_a_part_of_a_run_is_no_baseline() -> None:
+    """A shard ends in 0 and decides nothing; the run may fail once it is whole."""
+    shard = replace(report(), decided=decided(code=0), shards=Shards(of=3, held=(1,)))
+    assert "merge all shards" in why_no_baseline(shard, ())
+    whole = replace(shard, shards=Shards(of=3, held=(1, 2, 3)))
+    assert why_no_baseline(whole, ()) == ""

@@ -10,6 +10,7 @@ from qagate.evaluators.core import CORRECT, INCORRECT
 from qagate.evaluators.kinds import kind_of
 from qagate.reports.judge.favour import FEWEST_LABELS, favour_of, shown_favours
 from qagate.reports.judge.labels import Labels
+from qagate.reports.render.sentence import FAVOUR
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Report
 from tests.support.figures import some
@@ -101,12 +102,14 @@ def test_a_judge_that_favours_a_run_decides_no_paired_gate() -> None:
     (gate,) = report_of(wrong_in_part).decision.gates
     assert gate.state == "INCONCLUSIVE"
     assert "judge not trusted in en: it favours the new run by" in gate.reason
+    assert FAVOUR.search(gate.reason), "the sentence cannot read it"
     assert gate.remedy == "use another judge"
 
 
 def test_it_may_favour_the_old_run() -> None:
     (gate,) = report_of(as_graded, wrong_in_part).decision.gates
     assert "it favours the old run by -" in gate.reason
+    assert FAVOUR.search(gate.reason), "the sentence cannot read it"
 
 
 def labels_of(*records: Record) -> Labels:

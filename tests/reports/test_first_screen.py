@@ -90,6 +90,7 @@ def test_no_picture_contradicts_a_verdict(
     assert verdict_of(band, limit) == state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VERDICTS)
 def test_every_gate_of_a_run_is_drawn_as_it_ended(
     runs: dict[str, Report], name: str

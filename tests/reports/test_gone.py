@@ -16,6 +16,7 @@ from qagate.reports.gates.gone import (
 )
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
+from tests.support.labelled_answers import label_dataset, label_set, right
 from tests.support.made_runs import (
     answered,
     before,
@@ -106,10 +107,46 @@ def baseline(dataset: Dataset = THEN) -> Baseline:
     return before(run_of(answered("c" * 5), dataset))
 
 
+def with_labels() -> Baseline:
+    """Return a baseline whose judge labels measured, although it might have gone unmeasured."""
+    made = label_set(right(100, 100, 60))
+    report = run_of(
+        answered("c" * 60),
+        facts_dataset(graded_slice("en", BAR), judge_unmeasured=True),
+        labels=made.records,
+        label_datasets=(label_dataset(made),),
+    )
+    return before(report)
+
+
+def test_labels_that_vanish_leave_no_waiver() -> None:
+    """`judge: unmeasured` stood from the start; the labels had shown how the judge errs."""
+    waived = facts_dataset(graded_slice("en", BAR), judge_unmeasured=True)
+    made = run_of(answered("c" * 60), waived, baseline=with_labels())
+    assert made.decision.code == 6
+    assert "labels measured the judge of facts:en for the baseline" in (
+        made.decision.line
+    )
+
+
+def test_a_judge_that_was_never_measured_may_go_unmeasured() -> None:
+    drop = Threshold(measure="drop", max=0.3, evidence="confident", fail="margin")
+    waived = facts_dataset(graded_slice("en", BAR, drop), judge_unmeasured=True)
+    earlier = before(run_of(answered("c" * 60), waived))
+    assert run_of(answered("c" * 60), waived, baseline=earlier).decision.code == 0
+
+
 def test_a_missing_slice_is_named_with_the_way_on() -> None:
     (doubt,) = slice_doubts(["facts:de"], baseline())
     assert "this run lacks facts:en (5 items), which the baseline has" in doubt
     assert "--accept-changed slices=facts:en" in doubt
+
+
+def test_a_slice_that_a_filter_left_out_is_not_offered_as_gone() -> None:
+    """The command selects it, so that it could not be accepted either."""
+    (doubt,) = slice_doubts(["facts:de"], baseline(), selected=["facts:en"])
+    assert "run all of its slices" in doubt
+    assert "--accept-changed" not in doubt
 
 
 def test_a_missing_slice_can_be_accepted() -> None:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qagate.evaluators.core import CORRECT, INCORRECT
-from qagate.reports.compare.people import pair_key, with_fair_verdicts
+from qagate.reports.compare.people import with_fair_verdicts
 from qagate.reports.compare.states import pair_records
-from qagate.reports.run.evidence import PlannedPair
 from qagate.reports.run.record import Record
 from tests.support.made_records import make_slice
 from tests.support.made_runs import answered
@@ -28,9 +27,8 @@ def read(record: Record, grade: str) -> Record:
 def grades(
     new: Sequence[Record],
     old: Sequence[Record],
-    plan: dict[str, PlannedPair] | None = None,
 ) -> list[tuple[str | None, str | None]]:
-    pairing = with_fair_verdicts(pair_records(new, old), SLICE, plan or {})
+    pairing = with_fair_verdicts(pair_records(new, old), SLICE)
     return [(pair.old.grade, pair.new.grade) for pair in pairing.pairs]
 
 
@@ -62,19 +60,6 @@ def test_gains_have_to_be_read_as_well_as_losses() -> None:
         [read(new[0], CORRECT), new[1]], [read(old[0], CORRECT), old[1]]
     )
     assert losses_read[0] == (CORRECT, INCORRECT)
-
-
-def test_what_an_audit_plan_drew_counts() -> None:
-    new, old = answered("iic"), answered("ccc")
-    plan = {
-        pair_key(old[0], new[0]): PlannedPair(
-            why="flipped", probability=1.0, judged=-1, share=0.25
-        )
-    }
-    planned = grades(
-        [read(new[0], CORRECT), *new[1:]], [read(old[0], CORRECT), *old[1:]], plan
-    )
-    assert planned[0] == (CORRECT, CORRECT)
 
 
 def test_without_a_grade_of_the_judge_the_answer_is_ungraded() -> None:

@@ -279,7 +279,8 @@ ROWS = {
                  reason="people have looked at no pair yet; 72 answers of 36 more pairs to read: "
                  "qagate review out --baseline=v1 --until-decided (0 looked at of 200 pairs)")
         ],
-        text="Cannot be decided: people decide in Polish, and have to read 36 pairs of answers more.",
+        text="Cannot be decided: people decide in Polish, and have to read 36 pairs of "
+        "answers more.",
         numbers="They have looked at 0 of 200 pairs.",
         advice="Let people read them: qagate review out --baseline=v1 --until-decided.",
     ),
@@ -312,6 +313,44 @@ ROWS = {
         changes=LABELLED,
         text="Cannot be decided: the judge is right on 75% to 98% in Polish, and 85% is needed.",
         advice="Take a better judge.",
+    ),
+    "a judge that favours a model": Row(
+        cause=Cause.GATE_OPEN,
+        gates=[
+            loss("pl", "INCONCLUSIVE", 0.02,
+                 reason="judge not trusted in pl: it favours the new run by 0.120, 95 % interval "
+                 "0.050 to 0.190, over 180 labels on answers of both runs; use another judge")
+        ],
+        changes=LABELLED,
+        text="Cannot be decided: the judge favours the new model in Polish by 12%.",
+        numbers="Over 180 labels on answers of both models it may be 5% to 19%.",
+        advice="Use another judge",
+    ),
+    "three languages too close": Row(
+        cause=Cause.GATE_OPEN,
+        gates=[
+            loss("bg", "INCONCLUSIVE", 0.08, remedy="about 620 more pairs"),
+            loss("pl", "INCONCLUSIVE", 0.06),
+            loss("hu", "INCONCLUSIVE", 0.07),
+        ],
+        text="Cannot be decided: three of five languages may have lost more than 10%, Bulgarian "
+        "most (8%).",
+        advice="About 620 more Bulgarian questions.",
+    ),
+    "lost since the anchor": Row(
+        cause=Cause.GATE_FAILED,
+        code=1,
+        gates=[loss("pl", "FAIL", 0.24, anchored=True), *HOLD],
+        text="Do not ship: Polish fell from 94% right to 70% since the anchor.",
+    ),
+    "perhaps too slow": Row(
+        cause=Cause.GATE_OPEN,
+        gates=[
+            bar("seconds_p95", 7.9, state="INCONCLUSIVE", band=(7.0, 8.8),
+                threshold=Threshold(measure="seconds_p95", max=8.0))
+        ],
+        text="Cannot be decided: the slowest 5% take 7.9 s in English, perhaps more than the 8 s "
+        "allowed.",
     ),
     "judge not measured": Row(
         cause=Cause.GATE_OPEN,

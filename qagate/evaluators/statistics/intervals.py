@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 Array: TypeAlias = "npt.NDArray[np.float64]"
+Places: TypeAlias = "npt.NDArray[np.int64]"
+"""Numbers that count or name places, such as the kind or the cluster of each record."""
 
 Interval = tuple[float, float]
 """The lower and the upper end."""

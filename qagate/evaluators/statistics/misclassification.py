@@ -43,6 +43,7 @@ from qagate.evaluators.statistics.intervals import (
     Array,
     Estimate,
     Interval,
+    Places,
     wilson,
 )
 
@@ -445,6 +446,32 @@ class GradeChanges:
         clusters = np.array(list(patterns.values()), dtype=np.float64)
         return cls(cells=tuple(cells), counts=counts, clusters=clusters)
 
+    @classmethod
+    def counted(
+        cls, cells: Sequence[GradeChange], places: Places, clusters: Places
+    ) -> GradeChanges:
+        """Count pairs in columns: the place of each in ``cells``, and the number of its cluster."""
+        import numpy as np
+
+        totals = np.bincount(places, minlength=len(cells))
+        used = np.flatnonzero(totals)
+        sizes = np.bincount(clusters)
+        if sizes.max(initial=0) <= 1:  # pairs of the same cell are equal clusters
+            counts = np.eye(len(used))
+            number = totals[used].astype(np.float64)
+        else:
+            table = np.bincount(
+                clusters * len(cells) + places, minlength=len(sizes) * len(cells)
+            )
+            of_clusters = table.reshape(len(sizes), len(cells))[sizes > 0]
+            counts = of_clusters[:, used].astype(np.float64)
+            number = np.ones(len(counts))
+        return cls(
+            cells=tuple(cells[place] for place in used.tolist()),
+            counts=counts,
+            clusters=number,
+        )
+
     @property
     def totals(self) -> Array:
         """How many pairs are in each cell."""
@@ -653,14 +680,60 @@ def margin_shown(margin: float, youden: Youden) -> float | None:
 # One run's answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class CorrectedShare:
-    """A share of answers without its judge's errors."""
+    """A share of answers without its judge's errors; its interval is made only if asked for."""
 
-    estimate: Estimate
-    """Within 0 to 1, and never narrower than the share as judged."""
-    fits: bool
-    """Whether the labels can explain these grades: the interval is not beyond 0 or 1 as a whole."""
+    change: CorrectedChange
+    """From no answer that counts to these."""
+    readers: Mapping[str, Reader]
+    judged: Interval
+    """The interval of the share as judged."""
+
+    @property
+    def value(self) -> float:
+        """The share, 0 to 1."""
+        return min(1.0, max(0.0, self.change.value))
+
+    @property
+    def estimate(self) -> Estimate:
+        """Within 0 to 1, and never narrower than the share as judged."""
+        low, high = self._ends
+        low = min(self.value, max(0.0, low))
+        high = max(self.value, min(1.0, high))
+        missing_width = max(0.0, self.judged[1] - self.judged[0] - (high - low))
+        ends = max(0.0, low - missing_width), min(1.0, high + missing_width)
+        return Estimate.of(self.value, ends, self.change.pairs)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the labels can explain these grades: the interval reaches into 0 to 1."""
+        low, high = self._ends
+        return low < 1 and high > 0
+
+    @cached_property
+    def _ends(self) -> Interval:
+        """The interval as the answers and the labels have it, within 0 to 1 or not."""
+        change = self.change
+        best, worst = 1.0, 0.0
+        for reader in self.readers.values():
+            if isinstance(reader, Confusion):
+                best = max(best, float(reader.weights.max()))
+                worst = min(worst, float(reader.weights.min()))
+        added = Z95**2
+        total = change.size + added
+        centre = (change.size * change.value + added * (best + worst) / 2) / total
+        squares = change.size * (change.spread + change.value**2)
+        squares += added * (best**2 + worst**2) / 2
+        variance = (squares / total - centre**2) / total
+
+        def reach(bound: float) -> float:
+            by_labels = math.fsum(part.variance(bound) for part in change.parts)
+            return combined(
+                (change.z_of_pairs * math.sqrt(variance), Z95 * math.sqrt(by_labels))
+            )
+
+        return _lower_end(centre, reach), _upper_end(centre, reach)
 
 
 def corrected_share(
@@ -673,37 +746,10 @@ def corrected_share(
     Agresti and Coull (1998), Am. Stat. 52:119, and Lang and Reiczigel (2014) do: a share of 1 in 20
     answers has a width. None without answers, or where a confusion has no inverse.
     """
-    plain = corrected_change(answers, readers)
-    if plain is None:
+    change = corrected_change(answers, readers)
+    if change is None:
         return None
-    size = plain.size
-    best, worst = 1.0, 0.0
-    for reader in readers.values():
-        if isinstance(reader, Confusion):
-            best = max(best, float(reader.weights.max()))
-            worst = min(worst, float(reader.weights.min()))
-    added = Z95**2
-    total = size + added
-    centre = (size * plain.value + added * (best + worst) / 2) / total
-    squares = size * (plain.spread + plain.value**2)
-    squares += added * (best**2 + worst**2) / 2
-    variance = (squares / total - centre**2) / total
-
-    def reach(bound: float) -> float:
-        by_labels = math.fsum(part.variance(bound) for part in plain.parts)
-        return combined(
-            (plain.z_of_pairs * math.sqrt(variance), Z95 * math.sqrt(by_labels))
-        )
-
-    low = _lower_end(centre, reach)
-    high = _upper_end(centre, reach)
-    fits = low < 1 and high > 0
-    value = min(1.0, max(0.0, plain.value))
-    low = min(value, max(0.0, low))
-    high = max(value, min(1.0, high))
-    missing_width = max(0.0, judged[1] - judged[0] - (high - low))
-    ends = max(0.0, low - missing_width), min(1.0, high + missing_width)
-    return CorrectedShare(estimate=Estimate.of(value, ends, plain.pairs), fits=fits)
+    return CorrectedShare(change=change, readers=readers, judged=judged)
 
 
 WIDEST = 3.0

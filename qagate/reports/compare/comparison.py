@@ -94,6 +94,7 @@ def compare_slices(sides: Sides) -> SliceComparison:
             dict.fromkeys(side.changed for side in sides if side.changed)
         ),
         respelt=sum(_respelt(side) for side in sides),
+        other_golds=sum(_with_other_golds(side) for side in sides),
     )
 
 
@@ -125,9 +126,22 @@ def _respelt(side: PairedSlice) -> int:
     return sum(_letters(record.question) in absent for record in side.added)
 
 
-def _letters(question: str) -> str:
-    """Return a question without case, blanks and signs."""
-    return "".join(sign for sign in question.casefold() if sign.isalnum())
+def _with_other_golds(side: PairedSlice) -> int:
+    """Return how many pairs have other golds than the earlier run had.
+
+    Each run's own grade is by its own golds, so such a pair may flip with the answer unchanged.
+    """
+    count = 0
+    for pair in side.pairs:
+        golds = {_letters(gold) for gold in pair.new.golds}
+        if golds != {_letters(gold) for gold in pair.old.golds}:
+            count += 1
+    return count
+
+
+def _letters(text: str) -> str:
+    """Return a text without case, blanks and signs."""
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
 
 
 def _changes(side: PairedSlice) -> Iterator[Change]:

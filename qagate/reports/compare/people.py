@@ -2,8 +2,9 @@
 
 A person who corrects the judge on one side of a comparison only moves the difference: of the
 losses that the judge made up some go, of the gains none do. So people's verdicts count in a slice
-only if everything that flipped, either way, had both its answers read by people, or if an audit
-plan drew what they read. Else the judge's own grades stand on both sides.
+only if everything that flipped, either way, had both its answers read by people. Else the judge's
+own grades stand on both sides. What an audit drew counts in its own gate, which weighs each pair by
+the chance that it was drawn.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ from qagate.evaluators.adjudications import answer_digest
 from qagate.evaluators.text import digest
 from qagate.reports.compare.states import Pair, Pairing, paired_as, ungraded
 from qagate.reports.compare.ways import read_by
-from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
 
 
@@ -24,12 +24,12 @@ def pair_key(old: Record, new: Record) -> str:
     return digest(["audit", *answers])[:32]
 
 
-def with_fair_verdicts(pairing: Pairing, slice_: Slice, plan: AuditPlan) -> Pairing:
+def with_fair_verdicts(pairing: Pairing, slice_: Slice) -> Pairing:
     """Return the pairs with people's verdicts, or with the judge's on both sides."""
     if not any(_has_person(pair) for pair in pairing.pairs):
         return pairing
     judged = [_as_judged(pair, slice_) for pair in pairing.pairs]
-    if _all_flips_read(pairing.pairs, judged) or _all_planned(pairing.pairs, plan):
+    if _all_flips_read(pairing.pairs, judged):
         return pairing
     return replace(pairing, pairs=tuple(judged))
 
@@ -48,17 +48,6 @@ def _all_flips_read(pairs: Sequence[Pair], judged: Sequence[Pair]) -> bool:
         flipped = by_judge.old.passes() != by_judge.new.passes()
         is_open = flipped or _has_person(pair)
         if is_open and not _is_read(pair):
-            return False
-    return True
-
-
-def _all_planned(pairs: Sequence[Pair], plan: AuditPlan) -> bool:
-    if not plan:
-        return False
-    for pair in pairs:
-        if not _has_person(pair):
-            continue
-        if not _is_read(pair) or pair_key(pair.old, pair.new) not in plan:
             return False
     return True
 

@@ -11,21 +11,24 @@ that are filled in count as the fewest independent pairs that fit what is known
 never above the one that their results would have given.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from qagate.evaluators.kinds import Cluster
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import paired
 from qagate.evaluators.statistics.betting import Bounds, Evidence
 from qagate.evaluators.statistics.intervals import (
     TAIL,
     UNDEFINED,
+    Array,
     Estimate,
     Interval,
+    Places,
     normal_quantile,
     quantile,
 )
@@ -35,8 +38,13 @@ from qagate.evaluators.statistics.misclassification import (
     GradeChange,
     GradeChanges,
 )
-from qagate.reports.compare.sides import Hit, PairedSlice, Result, Sides, passes
+from qagate.reports.compare.sides import Hit, PairedSlice, Sides, passes
+from qagate.reports.run.columns import UNKNOWN, KindColumn, numbered
 from qagate.reports.run.record import Record
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 Treatment = Literal["left out", "as losses", "as gains"]
 """What becomes of pairs whose result is not known in one of the runs."""
@@ -100,7 +108,7 @@ class PairedDifference:
             return UNDEFINED
         return Estimate.of(self.value, self.interval_at(tail), int(self.n))
 
-    def scaled(self, times: float) -> "PairedDifference":
+    def scaled(self, times: float) -> PairedDifference:
         """Return the same difference over so many times as many pairs of the same clusters."""
         return PairedDifference(
             n=self.n * times,
@@ -134,90 +142,121 @@ class PairedDifference:
         return paired.confirmed_margin(independent, discordance)
 
 
-def difference_of(changes: Collection[list[int]]) -> PairedDifference:
-    """Return the difference over clusters, each with the changes of all its pairs."""
-    flat = [change for cluster in changes for change in cluster]
-    sums = [sum(cluster) for cluster in changes]
-    weight = 1.0
-    if len(flat) > len(changes):
-        import numpy as np
-
-        rows = [
-            (sum(cluster), sum(map(abs, cluster)), len(cluster)) for cluster in changes
-        ]
-        weight = paired.shrink(*np.array(rows, dtype=np.float64).T)
-    return PairedDifference(
-        n=len(flat),
-        fixed=flat.count(1),
-        broke=flat.count(-1),
-        weight=weight,
-        better=sum(total > 0 for total in sums),
-        worse=sum(total < 0 for total in sums),
-        clusters=len(sums),
-    )
-
-
 def share_difference(
     sides: Sides, hit: Hit = passes, treatment: Treatment = "left out"
 ) -> PairedDifference:
     """Return the difference of the share that ``hit`` counts, over all pairs of these slices."""
-    changes: dict[Cluster, list[int]] = defaultdict(list)
-    is_filled = False
-    for side in sides:
-        for result in side.results(hit):
-            if result.before is not None and result.now is not None:
-                changes[result.cluster].append(result.now - result.before)
-            elif treatment != "left out":
-                changes[result.cluster].append(_filled_change(result, treatment))
-                is_filled = True
-    difference = difference_of(changes.values())
-    if not is_filled:
+    pairs = _PairResults.of(sides, hit)
+    changes = pairs.changes(treatment)
+    clusters = pairs.clusters
+    are_known = pairs.are_known
+    if treatment == "left out":
+        return _difference(changes[are_known], clusters[are_known])
+    difference = _difference(changes, clusters)
+    if are_known.all():
         return difference
-    weight = min(difference.weight, _lowest_weight(sides, hit))
+    weight = min(difference.weight, _lowest_weight(pairs))
+    return replace(difference, weight=weight, is_filled=True)
+
+
+def difference_of(changes: Collection[list[int]]) -> PairedDifference:
+    """Return the difference over clusters, each with the changes of all its pairs."""
+    import numpy as np
+
+    flat = [change for cluster in changes for change in cluster]
+    sizes = [len(cluster) for cluster in changes]
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    return _difference(np.array(flat, dtype=np.int64), clusters)
+
+
+def _difference(changes: Places, clusters: Places) -> PairedDifference:
+    """Return the difference over pairs, each with its change and the number of its cluster."""
+    import numpy as np
+
+    sizes = np.bincount(clusters).astype(np.float64)
+    are_there = sizes > 0
+    sizes = sizes[are_there]
+    sums = _by_cluster(changes, clusters)[are_there]
+    weight = 1.0
+    if len(changes) > len(sizes):
+        squares = _by_cluster(abs(changes), clusters)[are_there]
+        weight = paired.shrink(sums, squares, sizes)
     return PairedDifference(
-        n=difference.n,
-        fixed=difference.fixed,
-        broke=difference.broke,
+        n=len(changes),
+        fixed=int((changes > 0).sum()),
+        broke=int((changes < 0).sum()),
         weight=weight,
-        better=difference.better,
-        worse=difference.worse,
-        clusters=difference.clusters,
-        is_filled=True,
+        better=int((sums > 0).sum()),
+        worse=int((sums < 0).sum()),
+        clusters=len(sizes),
     )
 
 
-def _filled_change(result: Result, treatment: Treatment) -> int:
-    """Return new - old of a pair with the results that its treatment assumes."""
-    new_counts = treatment == "as gains"
-    before = not new_counts if result.before is None else result.before
-    now = new_counts if result.now is None else result.now
-    return now - before
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _PairResults:
+    """Whether the records of all pairs of some slices count, and their clusters by number."""
+
+    before: Places
+    """1, 0 or ``UNKNOWN``, as ``now``."""
+    now: Places
+    clusters: Places
+
+    @classmethod
+    def of(cls, sides: Sides, hit: Hit) -> _PairResults:
+        import numpy as np
+
+        results = [side.results(hit) for side in sides]
+        return cls(
+            before=np.concatenate([before for before, _ in results]),
+            now=np.concatenate([now for _, now in results]),
+            clusters=numbered(*(side.columns.clusters for side in sides)),
+        )
+
+    @property
+    def are_known(self) -> npt.NDArray[np.bool_]:
+        """Whether both results of each pair are known."""
+        known: npt.NDArray[np.bool_] = (self.before != UNKNOWN) & (self.now != UNKNOWN)
+        return known
+
+    def changes(self, treatment: Treatment) -> Places:
+        """Return new - old of each pair, with the results that its treatment assumes."""
+        import numpy as np
+
+        new_counts = int(treatment == "as gains")
+        before = np.where(self.before == UNKNOWN, 1 - new_counts, self.before)
+        now = np.where(self.now == UNKNOWN, new_counts, self.now)
+        changes: Places = now - before
+        return changes
 
 
-def _lowest_weight(sides: Sides, hit: Hit) -> float:
+def _by_cluster(values: npt.NDArray[np.generic], clusters: Places) -> Array:
+    """Return the sum of each cluster."""
+    import numpy as np
+
+    sums: Array = np.bincount(clusters, values.astype(np.float64)).astype(np.float64)
+    return sums
+
+
+def _lowest_weight(pairs: _PairResults) -> float:
     """Return the fewest pairs that may be independent, as a share, whatever is missing."""
     import numpy as np
 
-    clusters: dict[Cluster, list[Bounds]] = defaultdict(list)
-    for side in sides:
-        for result in side.results(hit):
-            ends = change_ends(result.before, result.now)
-            clusters[result.cluster].append(ends)
-    rows = []
-    for bounds in clusters.values():
-        low_sum = sum(low for low, _ in bounds)
-        high_sum = sum(high for _, high in bounds)
-        low_squares = sum(low > 0 or high < 0 for low, high in bounds)
-        high_squares = sum(low < 0 or high > 0 for low, high in bounds)
-        rows.append((len(bounds), low_sum, high_sum, low_squares, high_squares))
-    sizes, low_sums, high_sums, least, most = np.array(rows, dtype=np.float64).T
+    def possible(results: Places) -> tuple[Places, Places]:
+        is_unknown = results == UNKNOWN
+        return np.where(is_unknown, 0, results), np.where(is_unknown, 1, results)
+
+    low_before, high_before = possible(pairs.before)
+    low_now, high_now = possible(pairs.now)
+    low = low_now - high_before
+    high = high_now - low_before
+
     return paired.lowest_shrink(
         paired.ClusterBounds(
-            sizes=sizes,
-            low_sums=low_sums,
-            high_sums=high_sums,
-            low_squares=least,
-            high_squares=most,
+            sizes=_by_cluster(np.ones_like(low), pairs.clusters),
+            low_sums=_by_cluster(low, pairs.clusters),
+            high_sums=_by_cluster(high, pairs.clusters),
+            low_squares=_by_cluster((low > 0) | (high < 0), pairs.clusters),
+            high_squares=_by_cluster((low < 0) | (high > 0), pairs.clusters),
         )
     )
 
@@ -250,22 +289,44 @@ class JudgedShare:
     @cached_property
     def changes(self) -> GradeChanges:
         """How both answers of each pair were graded; what is missing as it is treated."""
-        changes = GradeChanges.of(self._changes())
+        import numpy as np
+
+        cells: dict[GradeChange, int] = {}
+        columns = []
+        for side in self.sides:
+            columns.append(self._cells_of(side, cells))
+        places = np.concatenate(columns)
+        clusters = numbered(*(side.columns.clusters for side in self.sides))
+        if self.treatment == "left out":
+            are_known = _PairResults.of(self.sides, self.hit).are_known
+            places = places[are_known]
+            clusters = clusters[are_known]
+        changes = GradeChanges.counted(tuple(cells), places, clusters)
         return replace(changes, clusters=changes.clusters * self.times)
 
-    def _changes(self) -> Iterator[tuple[Cluster, GradeChange]]:
+    def _cells_of(self, side: PairedSlice, cells: dict[GradeChange, int]) -> Places:
+        """Return the place in ``cells`` of how each pair was graded; new cells are added."""
+        import numpy as np
+
         new_counts = self.treatment == "as gains"
-        for side in self.sides:
-            for pair, result in zip(side.pairs, side.results(self.hit), strict=True):
-                is_known = result.before is not None and result.now is not None
-                if self.treatment == "left out" and not is_known:
-                    continue
-                change = GradeChange(
-                    group=side.slice_.name,
-                    before=_grade_of(pair.old, result.before, assumed=not new_counts),
-                    now=_grade_of(pair.new, result.now, assumed=new_counts),
-                )
-                yield result.cluster, change
+        grades_before = self._grades(side, side.old_column, assumed=not new_counts)
+        grades_now = self._grades(side, side.new_column, assumed=new_counts)
+        table = np.empty((len(grades_before), len(grades_now)), dtype=np.int64)
+        for row, before in enumerate(grades_before):
+            for column, now in enumerate(grades_now):
+                cell = GradeChange(group=side.slice_.name, before=before, now=now)
+                table[row, column] = cells.setdefault(cell, len(cells))
+        places: Places = table[side.old_column.places, side.new_column.places]
+        return places
+
+    def _grades(
+        self, side: PairedSlice, column: KindColumn, *, assumed: bool
+    ) -> Sequence[str]:
+        """Return the grade of each kind of record."""
+        grades = []
+        for record in column.kinds:
+            grades.append(_grade_of(record, self.hit(side, record), assumed=assumed))
+        return grades
 
 
 def _grade_of(record: Record, counts: bool | None, *, assumed: bool) -> str:

@@ -4,7 +4,7 @@ A ``PairedSlice`` is a value: to read both runs by another setting, for instance
 ``pass_bar`` of then, ``ways.py`` makes another one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Literal
@@ -12,10 +12,18 @@ from typing import Literal
 from qagate.cases.dataset import Slice
 from qagate.evaluators.adjudications import Adjudications
 from qagate.evaluators.kinds import Cluster
-from qagate.reports.compare.states import Pair, Pairing, State
+from qagate.evaluators.statistics.intervals import Places
+from qagate.reports.compare.states import KNOWN, Pair, Pairing, State, paired_as
 from qagate.reports.judge.favour import JudgeFavour
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.run.candidates import ONE_CANDIDATE, Candidates
+from qagate.reports.run.columns import (
+    Clusters,
+    KindColumn,
+    PairColumns,
+    column_of,
+    graded_like,
+)
 from qagate.reports.run.evidence import AuditPlan
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Role
@@ -57,6 +65,8 @@ class PairedSlice:
     """The models that are decided together beside the other run."""
     clusters_of: Literal["new", "old"] = "new"
     """Whose metadata say which items belong together."""
+    donors: "Places | None" = None
+    """Of a simulated run: by pair, the place of the one whose new record counts; None: its own."""
 
     @cached_property
     def bar(self) -> int | None:
@@ -66,12 +76,32 @@ class PairedSlice:
     @cached_property
     def pairs(self) -> Sequence[Pair]:
         """Every item of the earlier run that is not retired."""
-        return self._kept.pairs
+        if self.donors is None:
+            return self._kept.pairs
+        pairs = []
+        for place in self.columns.kept.tolist():
+            pair = self.pairing.pairs[place]
+            donor = self.pairing.pairs[int(self.donors[place])]
+            new = pair.new
+            if donor is not pair:
+                new = graded_like(new, donor.new)
+            pairs.append(paired_as(pair.old, new, pair.state))
+        return pairs
 
     @cached_property
     def graded(self) -> Sequence[Pair]:
         """The pairs that are graded in both runs."""
-        return self._kept.graded
+        return [pair for pair in self.pairs if pair.state in KNOWN]
+
+    @property
+    def size(self) -> int:
+        """The number of pairs."""
+        return len(self.columns.kept)
+
+    @property
+    def extra_names(self) -> Sequence[str]:
+        """The extra metrics that records of the new run have."""
+        return self.columns.extra_names
 
     @property
     def added(self) -> Sequence[Record]:
@@ -101,20 +131,62 @@ class PairedSlice:
         return pair.new
 
     @cached_property
-    def _results(self) -> "dict[Hit, Sequence[Result]]":
+    def columns(self) -> PairColumns:
+        """The pairs that are not retired as columns; as the pairing has them, without donors."""
+        slice_ = self.slice_
+        retired = frozenset(slice_.retired.ids)
+        key = (slice_.kind, slice_.cluster, retired, self.clusters_of)
+        columns = self.pairing.columns.get(key)
+        if columns is None:
+            columns = self.pairing.columns[key] = self._make_columns(retired)
+        return columns
+
+    def _make_columns(self, retired: Collection[str]) -> PairColumns:
+        import numpy as np
+
+        pairs = self.pairing.pairs
+        kept = [place for place, pair in enumerate(pairs) if pair.old.id not in retired]
+        old = column_of([pairs[place].old for place in kept], self.slice_)
+        new = column_of([pair.new for pair in pairs], self.slice_)
+        clusters = [self.cluster_of(pairs[place]) for place in kept]
+        extra_names: dict[str, None] = {}
+        for place in kept:
+            extra_names |= dict.fromkeys(pairs[place].new.measures)
+        return PairColumns(
+            kept=np.array(kept, dtype=np.int64),
+            old=old,
+            new=new,
+            clusters=Clusters(names=clusters),
+            extra_names=tuple(extra_names),
+        )
+
+    @cached_property
+    def old_column(self) -> KindColumn:
+        """The earlier records of the pairs that are not retired."""
+        return self.columns.old
+
+    @cached_property
+    def new_column(self) -> KindColumn:
+        """Their new records, or those that they count as."""
+        kept = self.columns.kept
+        if self.donors is not None:
+            kept = self.donors[kept]
+        return self.columns.new.at(kept)
+
+    @cached_property
+    def _results(self) -> "dict[Hit, tuple[Places, Places]]":
         return {}
 
-    def results(self, hit: "Hit") -> "Sequence[Result]":
-        """Return each pair's cluster, and whether its old and its new record count."""
+    def results(self, hit: "Hit") -> tuple[Places, Places]:
+        """Return whether the old and the new record of each pair count: 1, 0 or ``UNKNOWN``."""
         if hit not in self._results:
-            self._results[hit] = [
-                Result(
-                    cluster=self.cluster_of(pair),
-                    before=hit(self, pair.old),
-                    now=hit(self, pair.new),
-                )
-                for pair in self.pairs
-            ]
+
+            def counts(record: Record) -> bool | None:
+                return hit(self, record)
+
+            before = self.old_column.asked(counts)
+            now = self.new_column.asked(counts)
+            self._results[hit] = before, now
         return self._results[hit]
 
 
@@ -123,15 +195,6 @@ Sides = Sequence[PairedSlice]
 
 Compared = Mapping[str, PairedSlice]
 """The slices of a run paired with those of an earlier one, by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Whether a pair's answers count in a share; None where that is not known."""
-
-    cluster: Cluster
-    before: bool | None
-    now: bool | None
 
 
 Hit = Callable[[PairedSlice, Record], bool | None]

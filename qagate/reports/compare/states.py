@@ -8,10 +8,13 @@ An edited item has another question or context. Its new answer is no answer to t
 question, so it is unknown. Other golds are no edit: answers can be read by both (``ways.py``).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
+from qagate.reports.run.columns import PairColumns
 from qagate.reports.run.partners import (
     EarlierRecords,
     identity_of,
@@ -39,7 +42,7 @@ class Pair:
     state: State
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pairing:
     """The items of a slice in two runs."""
 
@@ -58,9 +61,33 @@ class Pairing:
         """The pairs that count at their worst."""
         return tuple(pair for pair in self.pairs if pair.state in MISSING)
 
+    @cached_property
+    def columns(self) -> dict[Hashable, PairColumns]:
+        """What ``PairedSlice`` keeps of these pairs, by all that it depends on."""
+        return {}
+
+    @cached_property
+    def _states(self) -> Counter[State]:
+        return Counter(pair.state for pair in self.pairs)
+
     def count(self, *states: State) -> int:
         """Return how many pairs are in one of these states."""
-        return sum(pair.state in states for pair in self.pairs)
+        return sum(self._states[state] for state in states)
+
+    @cached_property
+    def earlier_ids(self) -> frozenset[str]:
+        """The ids of the earlier run's items."""
+        return frozenset(pair.old.id for pair in self.pairs)
+
+    @cached_property
+    def of_other_metadata(self) -> Sequence[Pair]:
+        """The pairs of one question that has other metadata now."""
+        pairs = []
+        for pair in self.pairs:
+            is_same_item = pair.state not in ("absent", "edited")
+            if is_same_item and pair.old.metadata != pair.new.metadata:
+                pairs.append(pair)
+        return pairs
 
     def without(self, ids: Collection[str]) -> "Pairing":
         """Return the same items but for those with these ids."""

@@ -45,15 +45,16 @@ def blank_table(sides: Sides) -> CountTable:
 
     slice_ = sides[0].slice_
     graded: list[Record] = []
-    for side in sides:
-        for pair in side.graded:
-            graded += [pair.old, pair.new]
-    # An item that is not graded may have a label that no other has.
-    records = [*graded, *(pair.new for _, pair in pairs_of(sides))]
     cells = set()
-    for record in records:
-        if summary.is_counted(record, slice_):
-            cells.add(summary.cell_of(record, slice_))
+    for side in sides:
+        before = side.old_column
+        now = side.new_column
+        graded += [record for record in before.kinds if record.is_graded]
+        graded += [record for record in now.kinds if record.is_graded]
+        # An item that is not graded may have a label that no other has.
+        for record in (*before.kinds, *now.kinds):
+            if summary.is_counted(record, slice_):
+                cells.add(summary.cell_of(record, slice_))
     golds, outcomes = summary.axes_of(cells, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
     scores = summary.scores_of(graded, slice_)
@@ -157,7 +158,7 @@ def share_change(sides: Sides, hit: Hit, tail: float = TAIL) -> MetricChange:
     """Return the change of a share of all items; ``hit`` says which items it counts."""
     seen = share_difference(sides, hit)
     treatments = TREATMENTS
-    if seen.n == sum(len(side.pairs) for side in sides):
+    if seen.n == sum(side.size for side in sides):
         treatments = TREATMENTS[:1]
     cases = []
     for treatment in treatments:
@@ -275,7 +276,10 @@ def _metric_case(
 
 def extra_names(sides: Sides) -> list[str]:
     """Return the extra metrics that records of the new run have."""
-    return list(summary.missing_extras([pair.new for _, pair in pairs_of(sides)]))
+    names: dict[str, None] = {}
+    for side in sides:
+        names |= dict.fromkeys(side.extra_names)
+    return list(names)
 
 
 def are_alike(sides: Sides) -> bool:

@@ -12,9 +12,10 @@ from qagate.evaluators.statistics.metrics import (
     is_repeated,
     metrics_of,
 )
-from qagate.reports.compare.sides import Sides
+from qagate.reports.compare.sides import Sides, passes
 from qagate.reports.compare.tables import count_pairs
 from qagate.reports.metrics.summary import repeat_estimate, tabulate
+from qagate.reports.run.columns import UNKNOWN
 from qagate.reports.run.record import Record
 from qagate.reports.run.usage import usage_estimate
 
@@ -35,13 +36,11 @@ def value_of(name: str, slice_: Slice, records: Sequence[Record]) -> float | Non
 
 def before_and_now(name: str, sides: Sides) -> tuple[float | None, float | None]:
     """Return a metric over the pairs of both runs; no name is the share that passes."""
+    if not name:
+        return _passing_before_and_now(sides)
     pairs = [pair for side in sides for pair in side.graded]
     if not pairs:
         return None, None
-    if not name:
-        before = sum(pair.old.outcome == "passed" for pair in pairs)
-        now = sum(pair.new.outcome == "passed" for pair in pairs)
-        return before / len(pairs), now / len(pairs)
     slice_ = sides[0].slice_
     if name in USAGE or name in ANSWER_STATES:
         return (
@@ -55,6 +54,22 @@ def before_and_now(name: str, sides: Sides) -> tuple[float | None, float | None]
         _mean_measure(name, [pair.old for pair in pairs]),
         _mean_measure(name, [pair.new for pair in pairs]),
     )
+
+
+def _passing_before_and_now(sides: Sides) -> tuple[float | None, float | None]:
+    """Return the share that passes, then and now."""
+    right_before = 0
+    right_now = 0
+    known = 0
+    for side in sides:
+        before, now = side.results(passes)
+        are_known = (before != UNKNOWN) & (now != UNKNOWN)
+        right_before += int(before[are_known].sum())
+        right_now += int(now[are_known].sum())
+        known += int(are_known.sum())
+    if not known:
+        return None, None
+    return right_before / known, right_now / known
 
 
 def _mean_measure(name: str, records: Iterable[Record]) -> float | None:

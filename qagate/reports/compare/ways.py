@@ -201,8 +201,9 @@ def _cluster_then(side: PairedSlice, then: Slice) -> PairedSlice:
 
 def _cluster_values_differ(side: PairedSlice, then: Slice) -> bool:
     """By the column of now or of then, of an item that both runs have."""
-    for pair in side.pairs:
-        if pair.state in ("absent", "edited") or pair.old.metadata == pair.new.metadata:
+    retired = set(side.slice_.retired.ids)
+    for pair in side.pairing.of_other_metadata:
+        if pair.old.id in retired:
             continue
         for slice_ in (side.slice_, replace(side.slice_, cluster=then.cluster)):
             if slice_.cluster_of(pair.old) != slice_.cluster_of(pair.new):

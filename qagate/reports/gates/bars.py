@@ -15,6 +15,7 @@ from qagate.evaluators.output import plural
 from qagate.reports.compare.sides import PairedSlice
 from qagate.reports.compare.states import Pair, Pairing, unanswered
 from qagate.reports.compare.ways import pairing_by_then, ways_of
+from qagate.reports.metrics.gate import GRADE
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, GateState
 
@@ -29,6 +30,8 @@ class BarReading:
     """What is otherwise than now; empty for the first."""
     slice_: Slice
     records: Sequence[Record]
+    edited: int = 0
+    """How many of them count as ungraded only because their item was edited."""
 
 
 def bar_readings(
@@ -114,7 +117,7 @@ def _without(added: set[str], edited: set[str], reading: BarReading) -> BarReadi
     name = f"without the {items}"
     if reading.name:
         name = f"{reading.name}, {name}"
-    return replace(reading, name=name, records=records)
+    return replace(reading, name=name, records=records, edited=len(edited))
 
 
 def worst_of(
@@ -129,6 +132,10 @@ def worst_of(
             if reading.name:
                 reason = f"{reading.name}: {reason}"
             named = replace(result, reason=reason)
+            if reading.edited and result.remedy.startswith(f"{GRADE} "):
+                # They have a grade: no more of them would decide anything.
+                items = plural(reading.edited, "edited item")
+                named = replace(named, remedy=f"see to the {items}")
             results.setdefault(result.threshold, []).append(named)
     for results_of_gate in results.values():
         yield the_worst(results_of_gate)

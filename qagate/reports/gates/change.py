@@ -58,7 +58,10 @@ def change_gates(
     *,
     states_only: bool = False,
 ) -> tuple[GateResult, ...]:
-    """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
+    """Return a dataset's change gates, pooled ones last.
+
+    ``states_only``: without their reasons, but for what lets no pair decide.
+    """
     gates = []
     for rule, scope in scopes(dataset, sides):
         if rule.evidence in BY_RUN:
@@ -122,7 +125,7 @@ def _lost(rule: Threshold, sides: Sides) -> dict[str, ChangeEvidence]:
     p_values = holm([evidence.p_value() for evidence in parts])
     lost = {}
     for evidence, p_value in zip(parts, p_values, strict=True):
-        if evidence.state(p_value) == "FAIL":
+        if p_value < 0.05 and evidence.state(p_value) == "FAIL":
             lost[evidence.sides[0].slice_.language] = evidence
     return lost
 
@@ -147,7 +150,7 @@ def _result(dataset: Dataset, ruling: _Ruling, *, states_only: bool) -> GateResu
         estimate=evidence.change.seen if evidence else UNDEFINED,
         worst=evidence.values[0] if evidence else None,
         best=evidence.values[-1] if evidence else None,
-        reason="",
+        reason=reading.evidence if isinstance(reading.evidence, str) else "",
         anchored=sides[0].role == "anchor",
         pairs=_pairs_text(sides),
     )

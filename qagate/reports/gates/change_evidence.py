@@ -15,6 +15,7 @@ from qagate.evaluators.statistics.paired import p_value_beyond
 from qagate.reports.compare.change import ChangeCase, MetricChange
 from qagate.reports.compare.differences import change_for, harm_sign
 from qagate.reports.compare.sides import Sides
+from qagate.reports.compare.states import KNOWN
 from qagate.reports.gates.judge_errors import errors_in
 from qagate.reports.gates.strictness import FIRST_SET, Strictness
 from qagate.reports.judge.errors import JudgeErrors
@@ -217,7 +218,7 @@ def obstacle_to(rule: Threshold, sides: Sides) -> str:
             f"{stopped:,} items were not asked, as other gates were decided before, and this one "
             "is about all of them; run without --until-decided"
         )
-    if not any(side.graded for side in sides):
+    if not any(side.count(*KNOWN) for side in sides):
         return _no_pair(sides)
     return ""
 

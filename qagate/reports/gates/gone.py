@@ -20,7 +20,7 @@ from qagate.evaluators.statistics.metrics import floor_ends
 from qagate.evaluators.text import digest, first_of, shown
 from qagate.reports.run.accepted import NOTHING_ACCEPTED, Accepted
 from qagate.reports.run.baseline import Baseline
-from qagate.reports.run.report import Obstacle
+from qagate.reports.run.report import LABEL, Obstacle
 
 ACCEPT = "--accept-changed"
 HASH_DIGITS = 12
@@ -44,9 +44,16 @@ def lacking_slices(
 
 
 def slice_doubts(
-    names: Collection[str], baseline: Baseline, accepted: Accepted = NOTHING_ACCEPTED
+    names: Collection[str],
+    baseline: Baseline,
+    accepted: Accepted = NOTHING_ACCEPTED,
+    *,
+    selected: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield in words which slices only the baseline has, and what leads on."""
+    """Yield in words which slices only the baseline has, and what leads on.
+
+    What the command ``selected`` and a filter left out cannot be accepted as gone.
+    """
     lacking = lacking_slices(names, baseline, accepted)
     if not lacking:
         return
@@ -57,8 +64,9 @@ def slice_doubts(
         f"{Obstacle.LACKING} {first_of(counted)}, which the {baseline.role} has; "
         "run all of its slices under their names"
     )
-    if baseline.role == "baseline":
-        text += f", or {ACCEPT} slices={','.join(lacking)}"
+    gone = [name for name in lacking if name not in selected]
+    if baseline.role == "baseline" and gone:
+        text += f", or {ACCEPT} slices={','.join(gone)}"
     yield text
 
 
@@ -89,6 +97,22 @@ def gone_gates(
         if now is not None:
             gone += _gone_of_dataset(now, then)
     return sorted(gone, key=lambda gate: (gate.slice, gate.text))
+
+
+def measurement_doubts(waived: Iterable[str], baseline: Baseline) -> Iterator[str]:
+    """Yield in words for which slices labels measured the judge then, and a waiver counts now.
+
+    ``waived`` are the slices whose judge goes unmeasured now. Labels that vanished showed errors.
+    """
+    measured: set[str] = set()
+    for calibration in baseline.report.judging.calibrations:
+        measured.update(calibration.graders)
+    gone = [name for name in waived if name in measured]
+    if gone:
+        yield (
+            f"labels measured the judge of {first_of(gone)} for the {baseline.role}, and none do "
+            f"now; put them back, or label answers of this run: {LABEL}"
+        )
 
 
 def _gone_of_dataset(now: Dataset, then: Dataset) -> Iterator[GoneGate]:

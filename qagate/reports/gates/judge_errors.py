@@ -24,7 +24,7 @@ def errors_in(sides: Sides, measure: str) -> JudgeErrors | None:
     judges = []
     for side in sides:
         if side.judge is not None and not side.judge.is_code:
-            judges.append((side.judge, float(len(side.pairs))))
+            judges.append((side.judge, float(side.size)))
     if not judges:
         return None
     return errors_of(judges, measure)

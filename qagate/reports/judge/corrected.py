@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from qagate.cases.dataset import Slice, Threshold
 from qagate.evaluators.core import INCORRECT
-from qagate.evaluators.kinds import GRADED, NOT_CORRECT, Cluster
+from qagate.evaluators.kinds import GRADED, NOT_CORRECT
 from qagate.evaluators.number_text import figure, span_of
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.intervals import (
@@ -32,6 +32,7 @@ from qagate.evaluators.statistics.misclassification import (
 from qagate.reports.judge.classes import BELOW
 from qagate.reports.judge.slice_judge import SliceJudge, UnknownErrors
 from qagate.reports.metrics.gate import side_of
+from qagate.reports.run.columns import columns_of, numbered
 from qagate.reports.run.evidence import Corrected
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import GateResult, GateState
@@ -53,17 +54,22 @@ class ShareOfRun:
 
     def corrected(self, ungraded: str = "") -> CorrectedShare | None:
         """Return the share; ungraded answers are left out, or all ``HIT`` or all ``MISS``."""
-        slice_ = self.judge.slice_
-        rows: list[tuple[Cluster, GradeChange]] = []
-        for record in self.records:
+        name = self.judge.slice_.name
+        columns = columns_of(self.records, self.judge.slice_)
+        cells = []
+        for record in columns.column.kinds:
             grade = self._grade(record) or ungraded
-            if grade:
-                change = GradeChange(group=slice_.name, before=MISS, now=grade)
-                rows.append((slice_.cluster_of(record), change))
-        if not rows:
+            cells.append(GradeChange(group=name, before=MISS, now=grade))
+        places = columns.column.places
+        clusters = numbered(columns.clusters)
+        if not ungraded:
+            are_graded = columns.column.asked(lambda record: record.is_graded) == 1
+            places = places[are_graded]
+            clusters = clusters[are_graded]
+        if not len(places):
             return None
-        answers = GradeChanges.of(rows)
-        readers = {slice_.name: self.confusion}
+        answers = GradeChanges.counted(cells, places, clusters)
+        readers = {name: self.confusion}
         return corrected_share(answers, readers, self._as_judged(answers))
 
     def _grade(self, record: Record) -> str:
@@ -113,9 +119,9 @@ def doubt_of(judge: SliceJudge, records: Sequence[Record], gate: Threshold) -> s
     is_poor = reader.youden().low < POOR
     for ungraded in _worst(gate):
         corrected = share.corrected(ungraded)
-        if corrected is None or corrected.estimate.value is None:
+        if corrected is None:
             return ERRS_TOO_OFTEN
-        value = corrected.estimate.value
+        value = corrected.value
         hidden = judge.misread.value or 0.0
         bounds = _widened((value, value), hidden)
         if is_poor:

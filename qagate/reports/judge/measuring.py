@@ -1,7 +1,7 @@
 """Who measures whom in a run: each slice's judge, with its labels, its waiver or its obstacle."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from qagate.cases.dataset import Dataset, Slice
@@ -13,6 +13,7 @@ from qagate.reports.judge.rule_errors import rule_errors
 from qagate.reports.judge.slice_judge import SliceJudge
 from qagate.reports.judge.trust import trust_of
 from qagate.reports.judge.waivers import waiver_of
+from qagate.reports.run.columns import DrawnRecords, KindColumn
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Obstacle
 
@@ -67,9 +68,20 @@ def slice_judge(
     return replace(made, obstacle=obstacle, misread=rules.misread)
 
 
-def grades_of(records: Iterable[Record]) -> Counter[str]:
+def grades_of(records: Sequence[Record]) -> Counter[str]:
     """Return how often each grade or rating was given."""
+    if isinstance(records, DrawnRecords):
+        return grades_in(records.columns.column)
     return Counter(record.result for record in records if record.is_graded)
+
+
+def grades_in(column: KindColumn) -> Counter[str]:
+    """Return how often each grade or rating was given to the records of a column."""
+    grades: Counter[str] = Counter()
+    for record, times in column.counted:
+        if record.is_graded:
+            grades[record.result] += times
+    return grades
 
 
 def read_by(judge: SliceJudge, *runs: Sequence[Record]) -> SliceJudge:

@@ -110,9 +110,11 @@ class SliceJudge:
         """Return how many labels are missing of each class that is short of them."""
         lacking = {}
         for name in self.labels.classes.names:
+            if self.labels.can_borrow(name):
+                continue
             labels = self.labels.own_counts.labels(name)
             needed = self._needed(name)
-            if labels < needed and not self.labels.can_borrow(name):
+            if labels < needed:
                 lacking[name] = needed - labels
         return lacking
 

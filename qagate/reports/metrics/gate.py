@@ -256,7 +256,9 @@ def gate_inputs(
             tabulate(records, slice_, fill)
             for fill in worst_case_fills(sample.patterns)
         )
-    kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
+    kinds = set()
+    if summary.counts.ungraded:
+        kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
     known = _REMEDIES.get(kinds.pop(), "") if len(kinds) == 1 else ""
     return GateInputs(
         summary=summary,

@@ -15,7 +15,8 @@ from qagate.evaluators.output import plural
 from qagate.evaluators.statistics import metrics
 from qagate.evaluators.statistics.betting import Bounds, Evidence
 from qagate.evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from qagate.evaluators.statistics.intervals import Array, Estimate
+from qagate.evaluators.statistics.intervals import Array, Estimate, Places
+from qagate.reports.run.columns import Clusters, columns_of, counted_kinds, numbered
 from qagate.reports.run.evidence import ConfusionCell
 from qagate.reports.run.record import Record
 from qagate.reports.run.report import Counts, SliceSummary
@@ -52,7 +53,9 @@ NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdo
 
 def count(records: Sequence[Record]) -> Counts:
     """Count the records by end state; each is one planned item."""
-    states = Counter(record.outcome for record in records)
+    states: Counter[str] = Counter()
+    for record, times in counted_kinds(records):
+        states[record.outcome] += times
     return Counts(
         planned=len(records),
         passed=states["passed"],
@@ -111,7 +114,9 @@ def _measures(
     found: dict[str, Estimate] = {}
     if wanted or not brief:
         found = sample.estimates(wanted if brief else ())
-    if slice_.kind.answered:
+    if slice_.kind.answered and brief and not gated_repeats(slice_):
+        tries = 1
+    elif slice_.kind.answered:
         tries = max((record.repeat for record in records), default=1)
     else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
@@ -199,40 +204,67 @@ def tabulate(
 
     By the slice's clusters, if no others. Raises QAError for labels or grades of another kind.
     """
-    counted = [
-        (cell_of(one, slice_), one) for one in records if is_counted(one, slice_)
-    ]
-    known = {cell for cell, _ in counted}
-    golds, outcomes = axes_of(known, slice_)
-    places = {}
-    for cell in (
-        known if fill is not None else (one for one in known if one[1] is not None)
-    ):
-        gold = on_axis(cell[0], golds, slice_)
-        outcome = (fill or {}).get(gold, "") if cell[1] is None else cell[1]
+    columns = columns_of(records, slice_)
+    clusters = numbered(columns.clusters)
+    if cluster_of is not None:
+        clusters = numbered(Clusters(names=[cluster_of(record) for record in records]))
+    cells: dict[int, Cell] = {}
+    for place, record in enumerate(columns.column.kinds):
+        if is_counted(record, slice_):
+            cells[place] = cell_of(record, slice_)
+    golds, outcomes = axes_of(set(cells.values()), slice_)
+    places = [NOT_COUNTED] * len(columns.column.kinds)
+    for place, (gold_label, result) in cells.items():
+        if result is None and fill is None:
+            continue
+        gold = on_axis(gold_label, golds, slice_)
+        outcome = (fill or {}).get(gold, "") if result is None else result
         outcome = on_axis(outcome, outcomes, slice_)
         if gold not in golds or outcome not in outcomes:
-            what = (
-                f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
-            )
-            raise QAError(
-                f"{next(one.key for own, one in counted if own == cell)}: {what}"
-            )
-        places[cell] = golds.index(gold), outcomes.index(outcome)
-    cluster_of = cluster_of or slice_.cluster_of
-    clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
-    for cell, record in counted:
-        if cell in places:
-            clusters[cluster_of(record)].append(places[cell])
-    patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
+            key = columns.column.kinds[place].key
+            what = f"label {gold!r} with {outcome!r} makes no sense"
+            raise QAError(f"{key}: {what} for kind {slice_.kind}")
+        places[place] = golds.index(gold) * len(outcomes) + outcomes.index(outcome)
+    patterns, items, clustered = _patterns(
+        columns.column.valued(places), clusters, (len(golds), len(outcomes))
+    )
     return metrics.Sample(
         kind=slice_.kind,
         patterns=count_table(
-            slice_, patterns, (golds, outcomes), scores_of(records, slice_)
+            slice_, patterns, (golds, outcomes), scores_of(columns.column.kinds, slice_)
         ),
         items=items,
-        clustered=any(len(cells) > 1 for cells in clusters.values()),
+        clustered=clustered,
     )
+
+
+NOT_COUNTED = -1
+"""The place of a record in a count table that it does not stand in."""
+
+
+def _patterns(
+    places: Places, clusters: Places, shape: tuple[int, int]
+) -> tuple[Array, Array, bool]:
+    """Return the distinct tables of clusters, how many have each, and if any has several items.
+
+    ``places`` are those of records in a table, ``clusters`` the numbers of their clusters.
+    """
+    import numpy as np
+
+    are_counted = places != NOT_COUNTED
+    places = places[are_counted]
+    clusters = clusters[are_counted]
+    clustered = bool(np.bincount(clusters).max(initial=0) > 1)
+    if not clustered:
+        totals = np.bincount(places, minlength=shape[0] * shape[1])
+        used = np.flatnonzero(totals)
+        tables = np.eye(len(totals))[used].reshape(-1, *shape)
+        return tables, totals[used].astype(np.float64), clustered
+    cells: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for cluster, place in zip(clusters.tolist(), places.tolist(), strict=True):
+        cells[cluster].append(divmod(place, shape[1]))
+    patterns, items = count_patterns(cells.values(), shape)
+    return patterns, items, clustered
 
 
 def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
@@ -306,14 +338,15 @@ def _at_any_look(
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:
     """Return how many items lack each extra metric, those without a grade included."""
-    return {
-        name: sum(
-            record.measures.get(name) is None
-            and (name in record.measures or not record.is_graded)
-            for record in records
-        )
-        for name in _extra_names(records)
-    }
+    missing = {}
+    kinds = counted_kinds(records)
+    for name in _extra_names(record for record, _ in kinds):
+        missing[name] = 0
+        for record, times in kinds:
+            is_lacking = name in record.measures or not record.is_graded
+            if record.measures.get(name) is None and is_lacking:
+                missing[name] += times
+    return missing
 
 
 def gated_states(slice_: Slice) -> tuple[str, ...]:
@@ -337,20 +370,32 @@ def state_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estim
 
 def missing_states(records: Sequence[Record], slice_: Slice) -> dict[str, int]:
     """Return how many items have no reply, for each state that a gate names."""
+    states = gated_states(slice_)
+    if not states:
+        return {}
     without_reply = sum(not record.answer_state for record in records)
-    return dict.fromkeys(gated_states(slice_), without_reply)
+    return dict.fromkeys(states, without_reply)
 
 
 def extra_estimates(
     records: Sequence[Record], slice_: Slice, names: AbstractSet[str] | None = None
 ) -> dict[str, Estimate]:
     """Return the mean of each extra metric, or of the named ones, bootstrapped over clusters."""
+    if names is not None and not names:
+        return {}
     found = {}
-    for name in (one for one in _extra_names(records) if names is None or one in names):
-        clusters: dict[Cluster, list[float]] = defaultdict(list)
-        for record in records:
-            if (value := record.measures.get(name)) is not None:
-                clusters[slice_.cluster_of(record)].append(value)
+    columns = columns_of(records, slice_)
+    numbers = numbered(columns.clusters).tolist()
+    for name in _extra_names(columns.column.kinds):
+        if names is not None and name not in names:
+            continue
+        of_kinds = [record.measures.get(name) for record in columns.column.kinds]
+        clusters: dict[int, list[float]] = defaultdict(list)
+        places = columns.column.places.tolist()
+        for number, place in zip(numbers, places, strict=True):
+            value = of_kinds[place]
+            if value is not None:
+                clusters[number].append(value)
         found[name] = metrics.clustered_mean(list(clusters.values()))
     return found
 

@@ -267,6 +267,10 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
                 f"{one.respelt:,} of the new ask what a removed one does but for blanks, "
                 "case or signs: spell them alike, or give both an id"
             )
+        if one.other_golds:
+            moved.append(
+                f"{one.other_golds:,} with another gold than before: a flip may be the gold's"
+            )
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
 

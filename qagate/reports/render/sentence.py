@@ -420,6 +420,33 @@ def _judge_unknown(
     )
 
 
+FAVOUR = re.compile(
+    r"it favours the (?P<run>new|old) run by (?P<value>\S+), 95 % interval "
+    r"(?P<low>\S+) to (?P<high>\S+), over (?P<labels>[\d,]+) labels"
+)
+"""How a gate says that its judge is not fair: see ``judge/favour.py``."""
+
+
+def _judge_favours(
+    run: RunInWords, gate: GateResult, gates: Sequence[GateResult]
+) -> Sentence | None:
+    favour = FAVOUR.search(gate.reason)
+    if favour is None:
+        return None
+    ends = sorted(abs(float(favour[end])) for end in ("low", "high"))
+    value, low, high = percents(abs(float(favour["value"])), *ends)
+    place = _in_place(run.names.of_gate(gate))
+    return Sentence(
+        text=f"{OPEN}: the judge favours the {favour['run']} model{place} by {value}.",
+        numbers=(
+            f"Over {favour['labels']} labels on answers of both models it may be {low} to {high}. "
+            f"{_more_open(run, gate, gates)}"
+        ).strip(),
+        advice="Use another judge: this one cannot compare these two models.",
+        advice_title=TO_DECIDE,
+    )
+
+
 def _judge_distrusted(
     run: RunInWords, gate: GateResult, gates: Sequence[GateResult]
 ) -> Sentence | None:
@@ -604,7 +631,13 @@ def _bar_too_close(
     name = run.names.of_gate(gate)
     side = "less" if is_floor else "more"
     needed = "needed" if is_floor else "allowed"
-    if threshold.measure in measure_words.RIGHT:
+    if threshold.measure in measure_words.SLOWEST:
+        slowest = measure_words.SLOWEST[threshold.measure]
+        text = (
+            f"{slowest} {shown}{_in_place(name)}, perhaps {side} than the {limit} "
+            f"{needed}"
+        )
+    elif threshold.measure in measure_words.RIGHT:
         text = (
             f"{name} is right on {shown}, perhaps on {side} than the {limit} {needed}"
         )
@@ -688,6 +721,7 @@ OpenRule = Callable[[RunInWords, GateResult, Sequence[GateResult]], Sentence | N
 OPEN_RULES: Sequence[OpenRule] = (
     _only_a_part,
     _judge_unknown,
+    _judge_favours,
     _judge_distrusted,
     _without_grade,
     _items_changed,

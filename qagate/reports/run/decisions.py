@@ -188,6 +188,8 @@ def why_no_baseline(report: Report, known: Iterable[Decided]) -> str:
         return "its gates were off, so it decided nothing"
     if decided.monitor:
         return "it was a run with --monitor, which is never a baseline"
+    if report.shards is not None and report.shards.missing:
+        return "it is a part of a run, and decided nothing; merge all shards, and keep that"
     if decided.code != PASSED:
         return f"its own decision was {report.verdict}, exit {decided.code}"
     if decided.baseline:

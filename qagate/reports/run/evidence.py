@@ -90,6 +90,8 @@ class SliceComparison:
     """Why the difference may be the judge's own; empty where it is not."""
     respelt: int = 0
     """Of ``added``, items that ask what a removed one asked but for blanks, case and signs."""
+    other_golds: int = 0
+    """Pairs of one question whose golds differ by more than blanks, case and signs."""
 
     @property
     def name(self) -> str:

@@ -40,6 +40,7 @@ from qagate.reports.gates.change import change_gates
 from qagate.reports.gates.gone import (
     gate_doubts,
     gone_gates,
+    measurement_doubts,
     slice_doubts,
     with_evidence_of_then,
 )
@@ -51,7 +52,7 @@ from qagate.reports.judge.judging import judging, judging_notes, waived_lines
 from qagate.reports.judge.labels import label_sets
 from qagate.reports.judge.measuring import grades_of, slice_judges
 from qagate.reports.judge.slice_judge import SliceJudge
-from qagate.reports.judge.waivers import PLACEHOLDER
+from qagate.reports.judge.waivers import PLACEHOLDER, UNMEASURED
 from qagate.reports.metrics.gate import slice_gates
 from qagate.reports.metrics.health import health_of, severe_sentences
 from qagate.reports.metrics.summary import count, summarise, tabulate
@@ -133,7 +134,7 @@ class CountedRun:
 
     datasets: tuple[Dataset, ...]
     slices: Mapping[str, Slice]
-    records: Mapping[str, tuple[Record, ...]]
+    records: Mapping[str, Sequence[Record]]
     summaries: Mapping[str, SliceSummary]
     samples: Mapping[str, Sample]
     """The graded items counted."""
@@ -144,6 +145,8 @@ class CountedRun:
     shards: Shards | None = None
     for_gates: bool = False
     """Whether only states of gates are asked for, not how they come about."""
+    plain: frozenset[str] = frozenset()
+    """The slices that bars are known to read in one way alone; of others it is found out."""
 
     def distrust(self, name: str) -> str:
         """Return why nothing that a slice's judge says is believed; empty where it is."""
@@ -291,7 +294,7 @@ def account(
     """Return the report over these records, without keys: the same ones give the same report."""
     run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.judge)
     earlier = (baseline, anchor)
-    sides, anchored = (_sides(run, one, facts) for one in earlier)
+    sides, anchored = (sides_of(run, one, facts) for one in earlier)
     compared, since = (
         _comparison(sides, baseline, facts),
         _comparison(anchored, anchor, facts),
@@ -438,11 +441,12 @@ def decision_of(
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
     run = count_run(inputs, inputs.records, facts.judge, for_gates=True, known=known)
-    sides = [_sides(run, one, facts) for one in earlier]
+    sides = [sides_of(run, one, facts) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
 
-def _sides(run: CountedRun, earlier: Baseline | None, facts: Facts) -> Compared:
+def sides_of(run: CountedRun, earlier: Baseline | None, facts: Facts) -> Compared:
+    """Return the slices of a run beside those of an earlier one; none where there is none."""
     return paired_slices(
         run,
         facts.judge,
@@ -472,7 +476,39 @@ def _decided(
         run.datasets, chain.from_iterable(run.records.values()), baselines
     )
     of_baselines = [*([retired] if retired else []), *promoted_anyway(baselines)]
-    session = replace(session, cautions=(*of_baselines, *session.cautions))
+    cautions = (*of_baselines, *_history(facts, run), *_waived(run))
+    session = replace(
+        session,
+        causes=tuple(_causes(chain.from_iterable(run.records.values()))),
+        cautions=(*cautions, *_cautions(run, compared)),
+        doubts=doubts_of(run, facts, earlier, session),
+    )
+    return decide.decide(() if session.gates_off else gates, session), session
+
+
+def decision_on(
+    run: CountedRun,
+    compared: Sequence[Compared],
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
+    doubts: tuple[str, ...],
+) -> Decision:
+    """Return the decision on a run that is counted and paired: its gates and its code alone.
+
+    ``doubts`` are those of ``doubts_of``. What else the last line says is left out.
+    """
+    gates = tuple(_gates(run, compared, earlier))
+    session = replace(_session(facts, run, gates, compared), doubts=doubts)
+    return decide.decide(() if session.gates_off else gates, session)
+
+
+def doubts_of(
+    run: CountedRun,
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
+    session: decide.SessionFacts,
+) -> tuple[str, ...]:
+    """Return what keeps the whole run from passing, whatever its gates say."""
     doubts = [
         *_gone(run, facts, earlier),
         *_versions(run, facts),
@@ -483,8 +519,7 @@ def _decided(
         doubts.append(f"no item of {first_of(not_run)} was run: {decide.LEFT_OUT}")
     if session.superseded:
         doubts.append(superseded_text(session.superseded))
-    session = replace(session, doubts=tuple(doubts))
-    return decide.decide(() if session.gates_off else gates, session), session
+    return tuple(doubts)
 
 
 def _health(run: CountedRun, baseline: Baseline | None) -> Iterator[SliceHealth]:
@@ -558,12 +593,19 @@ def _gone(
     for baseline in earlier:
         if baseline is None:
             continue
-        yield from slice_doubts(run.slices, baseline, facts.accepted)
+        selected = facts.session.expected
+        yield from slice_doubts(run.slices, baseline, facts.accepted, selected=selected)
         # Results of another tool were held to no gates of ours.
         was_held = baseline.reading is not None
         if baseline.role == "baseline" and was_held:
             gone = gone_gates(run.datasets, baseline.report.datasets)
             yield from gate_doubts(gone, facts.accepted)
+            yield from measurement_doubts(_unmeasured(run), baseline)
+
+
+def _unmeasured(run: CountedRun) -> list[str]:
+    """Return the slices whose data set says that their judge may go unmeasured, and whose does."""
+    return [name for name, judge in run.judges.items() if judge.waiver == UNMEASURED]
 
 
 def _gates(
@@ -615,7 +657,10 @@ def _bars(
 ) -> Iterator[GateResult]:
     """Yield the gates of a slice on this run alone, each by its worst reading."""
     name = slice_.name
-    readings = bar_readings(slice_, run.records[name], side)
+    records = run.records[name]
+    readings = [BarReading(name="", slice_=slice_, records=records)]
+    if name not in run.plain:
+        readings = bar_readings(slice_, records, side)
     distrust = run.distrust(name)
     judge = run.judges.get(name)
     obstacle = run.summaries[name].obstacle or distrust
@@ -683,7 +728,7 @@ def _owed_to_people(
             ungraded = replace(one, outcome="error", error="by people", votes=())
             records[place] = replace(ungraded, grade=None, rating=None, score=None)
     run = count_run(inputs, records, facts.judge, for_gates=True)
-    sides = [_sides(run, one, facts) for one in compared]
+    sides = [sides_of(run, one, facts) for one in compared]
     still = {
         (one.slice, one.name, one.bar)
         for one in _gates(run, sides, compared)
@@ -709,6 +754,8 @@ def _session(
 ) -> decide.SessionFacts:
     """Return the session with its counts of items, and what the gates do not hold.
 
+    What is only said of them, and decides nothing, is added by ``_decided``.
+
     A change is held by a slice's own gate or a pooled one; a labelled slice needs only its floor.
     """
     every = [one.counts for one in run.summaries.values()]
@@ -733,7 +780,6 @@ def _session(
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
         ungraded=sum(one.error + one.missing for one in every),
-        causes=tuple(_causes(chain.from_iterable(run.records.values()))),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         undecided=tuple(name for name in run.summaries if name not in decided),
@@ -746,11 +792,6 @@ def _session(
         outvoted=tuple(_outvoted(gates, compared)) if _all_pass(gates) else (),
         unmet=_unmet(run, facts, has_baseline=bool(compared[0])),
         lost=() if run.for_gates else tuple(lost_answers(compared, failed)),
-        cautions=(
-            *_history(facts, run),
-            *_waived(run),
-            *_cautions(run, compared),
-        ),
         shards=run.shards,
     )
 
@@ -833,7 +874,7 @@ def _items_of(side: PairedSlice) -> int:
 
     No setting changes it: retired items count, and those that share a cluster one by one.
     """
-    return len({pair.old.id for pair in side.pairing.pairs})
+    return len(side.pairing.earlier_ids)
 
 
 def _few_items(run: CountedRun, compared: Sequence[Compared]) -> Iterator[str]:
@@ -862,11 +903,11 @@ def _blind(
             if gate.slice == name and not gate.threshold.paired
         ]
         own = _changes_of(gates, compared, name, [name])
-        records = [
-            record
-            for record in run.records[name]
-            if record.id not in slice_.retired.ids
-        ]
+        records: Sequence[Record] = run.records[name]
+        if slice_.retired.ids:
+            records = [
+                record for record in records if record.id not in slice_.retired.ids
+            ]
         loss = ""
         if bars or own:
             loss = unnoticed_loss(slice_, records, bars, own)
@@ -892,11 +933,17 @@ def _outvoted(
     be worse, and by more than the pool may lose: the other languages outvoted it.
     """
     for sides in compared:
+        margins = {}
+        for name, side in sides.items():
+            own = _drop_margins(gates, name, side.role)
+            pooled = _drop_margins(gates, f"{side.slice_.dataset}:*", side.role)
+            if pooled and not own:
+                margins[name] = min(pooled)
+        if not margins:
+            continue
         for side, difference in shown_losses(sides):
-            slice_ = side.slice_
-            own = _drop_margins(gates, slice_.name, side.role)
-            pooled = _drop_margins(gates, f"{slice_.dataset}:*", side.role)
-            if not own and pooled and -difference.value > min(pooled):
+            margin = margins.get(side.slice_.name)
+            if margin is not None and -difference.value > margin:
                 yield loss_text(side, difference)
 
 

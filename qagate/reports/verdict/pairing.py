@@ -44,7 +44,7 @@ class PairedRun(Protocol):
         """The slices that were run."""
 
     @property
-    def records(self) -> Mapping[str, tuple[Record, ...]]:
+    def records(self) -> Mapping[str, Sequence[Record]]:
         """Their records."""
 
     @property
@@ -284,7 +284,7 @@ def _fair(
         if pair.state != "absent" or pair.old.id not in retired_then:
             kept.append(pair)
     pairing = replace(pairing, pairs=tuple(kept))
-    return with_fair_verdicts(pairing, slice_, baseline.plan)
+    return with_fair_verdicts(pairing, slice_)
 
 
 def _slice_of_other_name(

@@ -66,6 +66,7 @@ def test_a_loss_fails_in_every_form(form: str, tmp_path: Path) -> None:
     assert exit_code(tmp_path, form, WORSE, OLD) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", WRITERS)
 def test_a_gain_passes_in_every_form(form: str, tmp_path: Path) -> None:
     assert exit_code(tmp_path, form, BETTER, OLD) == 0

@@ -232,6 +232,7 @@ def test_whether_less_is_better_is_never_guessed(
         assert line in said.splitlines()[-1]
 
 
+@pytest.mark.slow
 @tabled("runs", "line")
 def test_deepevals_verdicts_say_whether_less_is_better(
     runs: list[list[tuple[float, bool]]], line: str, tmp_path: Path, capsys: Captured
@@ -277,6 +278,7 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["a", "labels", "labels-b"])
 def test_labels_of_one_task_measure_no_other(first: str, tmp_path: Path) -> None:
     """Whatever the tasks are called, and after the run is decided again: the other is undecided."""
@@ -308,6 +310,7 @@ def test_a_label_is_of_one_answer(
     assert line in decide(capsys, runs, *words)[1]
 
 
+@pytest.mark.slow
 def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -> None:
     """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
     monkeypatch.chdir(tmp_path)  # the plan of the review is written there

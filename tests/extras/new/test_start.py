@@ -175,6 +175,18 @@ def test_the_code_page_of_the_language_comes_first(
     assert cases(language="bg")[0].question == "Колко?"
 
 
+def test_code_pages_that_read_the_same_are_one_choice(
+    start: Start, capsys: Captured
+) -> None:
+    file = sheet("Frage;Antwort\nWie grüßt man?;so\n", "cp1252")
+    assert (
+        start(file, "--lang", "de", *MODELS, "--unmeasured", typed=["1", "", ""]) == 0
+    )
+    said = capsys.readouterr().out
+    assert said.count("Wie grüßt man?") == 1
+    assert "1  cp1252: Wie grüßt man?" in said
+
+
 ENCODINGS = {
     "none": ([], "pytania.csv: not UTF-8; save it in Excel as 'CSV UTF-8', or name"),
     "unknown": (["--encoding", "cp9"], "--encoding 'cp9': not known"),

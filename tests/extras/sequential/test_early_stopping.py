@@ -191,6 +191,7 @@ def test_the_judge_is_measured_before_anything_is_settled(judged: Project) -> No
     assert "Youden's J" in judged.only("gates")["reason"]
 
 
+@pytest.mark.slow
 def test_what_no_item_can_decide_is_not_paid_for(judged: Project) -> None:
     """A judge below its floor: the labels are judged, hardly an item, and a line says why."""
     with loopback(handler=truthful(wrong_in="en")) as server:

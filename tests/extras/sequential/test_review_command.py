@@ -6,12 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from qagate.cases.adjudication_files import load_adjudications, save_adjudications
-from qagate.cases.dataset import Slice
 from qagate.cases.extras.review.reviews import IssuedItem, load_issued
 from qagate.cases.extras.review.sheet import SheetItem, texts_in, verdict_question
-from qagate.cases.loading import load_cases
 from qagate.command import main
-from qagate.evaluators.adjudications import Adjudication
 from qagate.evaluators.core import CORRECT, INCORRECT, Vote
 from qagate.evaluators.kinds import kind_of
 from qagate.evaluators.ledger import Ledger
@@ -276,78 +273,6 @@ def test_names_from_files_cannot_write_on_the_terminal(
     err = capsys.readouterr().err
     assert "verdicts on items that no sheet asked: 'a ::error::x [2K'" in err
     assert err.count("\n") == 1
-
-
-def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> None:
-    """The file loads as a judged data set: answer, gold, label, and why it was picked."""
-    records = answered("cccccc")
-    records[0] = replace(records[0], votes=VOTES)
-    report = run_of(records, judge="a b")
-    picks = human_review.pick(report, 2)
-    given = [
-        Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana")
-        for one in picks
-    ]
-    by_digest = {one.digest: one for one in given}
-    (rows,) = human_review.labelled(report, by_digest, picks).values()
-    kept = [(row["picked_because"], row["picked_probability"]) for row in rows]
-    assert sorted(kept) == [
-        ("judges_differ", "1"),
-        ("sample", "0.4"),
-        ("sample", "0.4"),
-    ]
-    (unknown,) = human_review.labelled(report, by_digest).values()
-    assert not any("picked_because" in row for row in unknown)
-    path, target = written(report, tmp_path / "run"), tmp_path / "adj.yaml"
-    save_adjudications(by_digest, target)
-    words = [
-        "review",
-        "--export-judges",
-        str(tmp_path / "out.jsonl"),
-        str(target),
-        str(path),
-    ]
-    assert main([*words, "--sample", "2"]) == 0
-    out = tmp_path / "out.jsonl"
-    assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
-    assert [
-        json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()
-    ] == rows
-    judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
-    cases = load_cases(judged)
-    assert {(case.label, case.expected) for case in cases} == {(CORRECT, "Sofia")}
-    assert [case.recorded for case in cases] == [one.record.answer for one in picks]
-    assert {case.metadata["label_source"] for case in cases} == {
-        "adjudicated by people"
-    }
-
-
-def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
-    """A labelled dataset holds one of each; readings of yes or no are left out."""
-    records = [*answered("c", "bg"), *answered("c", "en", context="Passage")]
-    made = run_of(records, facts_dataset(graded_slice("bg"), graded_slice("en")))
-    path = written(made, tmp_path / "run")
-    digests, target = (
-        [one.rpartition("@")[2] for one in ids(path)],
-        tmp_path / "adj.yaml",
-    )
-    labels = zip(digests, (CORRECT, "7"), strict=True)
-    given = {
-        one: Adjudication(item="x", digest=one, label=says, name="A")
-        for one, says in labels
-    }
-    save_adjudications(given, target)
-    out = tmp_path / "out.jsonl"
-    assert main(["review", "--export-judges", str(out), str(target), str(path)]) == 0
-    names = sorted(path.name for path in tmp_path.glob("out*"))
-    assert names == ["out.bg.jsonl", "out.en.rated.jsonl"]
-    row = json.loads((tmp_path / "out.en.rated.jsonl").read_text(encoding="utf-8"))
-    assert (row["context"], row["label"], row["language"]) == ("Passage", "7", "en")
-    read = {
-        key: replace(one, label="YES")
-        for key, one in load_adjudications(target).items()
-    }
-    assert human_review.labelled(load_report(path), read) == {}
 
 
 def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) -> None:

@@ -117,11 +117,15 @@ def _ask_code_page(
     pages = load_heading_words().code_pages
     usual_first = sorted(pages, key=lambda page: language not in pages[page])
     rows_by_page = {}
+    readings = set()
     for page in usual_first:
         try:
-            _decoded(path, content, page)
+            reading = _decoded(path, content, page)
         except UsageError:
             continue
+        if reading in readings:  # the same letters stand in several code pages
+            continue
+        readings.add(reading)
         rows_by_page[page] = "  /  ".join(_telling_rows(content, page))
     return asker.choose(
         f"{path} is not UTF-8. Which of these code pages reads right?",

@@ -463,7 +463,7 @@ def _next(start: Start) -> list[str]:
         commands.append(("qagate label reports/out", LABELS_OF_OTHERS))
     commands.append((f"qagate promote {BASELINE}", "once it passes"))
     if start.has_workflow:
-        places = [start.folder, WORKFLOW.parent, "reports/baselines"]
+        places = [start.folder, WORKFLOW.parent, ".gitignore", "reports/baselines"]
         added = shlex.join(str(place) for place in places)
         commands.append((f"git add {added} && git commit", ""))
         secrets = " and ".join(start.keys)

@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from qagate.cases.dataset import Dataset, PlannedItem, Slice, Threshold
@@ -19,35 +19,55 @@ from qagate.evaluators.core import Outcome
 from qagate.evaluators.number_text import figure
 from qagate.evaluators.output import plural
 from qagate.evaluators.statistics.betting import expected_units
+from qagate.evaluators.statistics.intervals import Z95, Places
 from qagate.evaluators.statistics.metrics import DROP
 from qagate.evaluators.statistics.misclassification import margin_shown
 from qagate.evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from qagate.evaluators.text import first_of
+from qagate.reports.compare.sides import Compared, PairedSlice
+from qagate.reports.compare.states import KNOWN, Pairing
+from qagate.reports.gates.bars import bar_readings
+from qagate.reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from qagate.reports.gates.notes import Clusters, scoped_gates
 from qagate.reports.judge.errors import JudgeErrors
 from qagate.reports.judge.labels import Labels, LabelSet
+from qagate.reports.judge.measuring import grades_in, grades_of
 from qagate.reports.judge.slice_judge import SliceJudge, errors_of
-from qagate.reports.metrics.summary import gold_of
+from qagate.reports.metrics.summary import gold_of, summarise, tabulate
 from qagate.reports.run.baseline import Baseline
+from qagate.reports.run.columns import (
+    DrawnRecords,
+    RecordColumns,
+    columns_of,
+    graded_like,
+)
+from qagate.reports.run.readings import Reading
 from qagate.reports.run.record import Record, make_record
+from qagate.reports.run.report import Decision
 from qagate.reports.verdict.assemble import (
     CountedRun,
     Facts,
     ReportInputs,
     count_run,
-    decision_of,
+    decision_on,
+    doubts_of,
+    sides_of,
 )
+from qagate.reports.verdict.pairing import beside_baseline
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 20261122
-RUNS = (
-    200  # the most simulated runs a line, over up to ``EASY`` records; fewer over more
-)
+MOST_RUNS = 300
+"""Of each data set, for a line."""
 FEWEST = 40
-EASY = 2_000
-ERROR = 0.02  # the standard error of its shares at which a line has enough runs
+AT_ONCE = 20
+"""Runs that are simulated before the error is looked at again."""
+ALONE_RUNS = 10
+"""For each slice that is worse alone."""
+ERROR = 0.02
+"""The standard error of a line's chances at which it has enough runs."""
 MARGIN = (
     0.1  # the margin of a slice without a ``drop`` gate, of its own or of its dataset
 )
@@ -109,7 +129,10 @@ def known_records(
         identity = case.dataset, case.language, case.id, case.digest
         found = before.get((*identity, item.repeat)) or before.get(identity)
         if found and (same or item.slice.kind.answered):
-            now = replace(found, key=item.key, row=case.row, repeat=item.repeat)
+            # A new run asks anew: with the earlier run's id it would be compared with itself.
+            now = replace(
+                found, key=item.key, row=case.row, repeat=item.repeat, asked_by=""
+            )
             if case.recorded is not None:  # with the old one it would be the same file
                 now = replace(now, answer=case.recorded)
             old[item.key] = replace(
@@ -122,31 +145,126 @@ def known_records(
 
 
 @dataclass(slots=True, kw_only=True)
-class Odds:
-    """How simulated runs ended, as numbers of runs."""
+class Tally:
+    """How the gates of one data set ended in simulated runs, as numbers of runs."""
 
+    is_certain: bool = False
+    """Whether no model answers it, so that it ends in one way alone."""
     ended: Counter[int] = field(default_factory=Counter)
     """By exit code."""
     blame: Counter[str] = field(default_factory=Counter)
     """Of those that each gate, by name, kept from exit 0."""
     reasons: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Why each gate was INCONCLUSIVE; empty where it was not."""
-    passed: Counter[str] = field(default_factory=Counter)
-    """Of those with exit 0, by the slice that was worse alone."""
+
+    def add(self, decision: Decision) -> None:
+        """Count one run."""
+        self.ended[decision.code] += 1
+        for gate in decision.gates:
+            # Entered with 0 first, so that equal numbers stand in the order of the gates.
+            name = f"{gate.slice} {gate.name} {gate.bar}"
+            self.blame.setdefault(name, 0)
+            if gate.state != "PASS":
+                self.blame[name] += 1
+            reason = gate.reason if gate.state == "INCONCLUSIVE" else ""
+            self.reasons[name].add(reason)
+
+    @property
+    def runs(self) -> int:
+        """How many were simulated."""
+        return self.ended.total()
+
+    def share(self, *codes: int) -> float:
+        """Return the share of runs that ended in one of these codes."""
+        return sum(self.ended[code] for code in codes) / self.runs
+
+    def share_with_error(self, *codes: int) -> float:
+        """Return the share with a run more either way, so that 0 and 1 have an error, too."""
+        if self.is_certain:
+            return self.share(*codes)
+        return (sum(self.ended[code] for code in codes) + 1) / (self.runs + 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """How likely a run ends in each code, by its data sets, which end independently.
+
+    A run fails if any data set fails, and passes if all pass.
+    """
+
+    tallies: Mapping[str, Tally]
+    """By data set."""
 
     @property
     def codes(self) -> dict[int, float]:
-        """The share of runs by exit code."""
-        return {
-            code: number / self.ended.total() for code, number in self.ended.items()
-        }
+        """The chance of 0, 1 and 6."""
+        passes = math.prod(tally.share(OK) for tally in self.tallies.values())
+        holds = math.prod(1 - tally.share(FAILED) for tally in self.tallies.values())
+        return {OK: passes, FAILED: 1 - holds, INCONCLUSIVE: holds - passes}
 
     @property
     def error(self) -> float:
-        """The largest standard error of the shares, with a run more either way."""
-        runs = self.ended.total() + 2
-        shares = [(count + 1) / runs for count in self.ended.values()]
-        return max(math.sqrt(share * (1 - share) / runs) for share in shares)
+        """The largest standard error of the three, by the delta method."""
+        of_codes = [0.0, 0.0, 0.0]
+        for variances in self._variances().values():
+            for place, variance in enumerate(variances):
+                of_codes[place] += variance
+        return math.sqrt(max(of_codes))
+
+    def least_known(self) -> str:
+        """Return the data set of which more runs would tell most."""
+        variances = self._variances()
+        return max(variances, key=lambda name: max(variances[name]))
+
+    def _variances(self) -> dict[str, tuple[float, float, float]]:
+        """Return what each data set adds to the variances of the three chances."""
+        tallies = self.tallies.values()
+        passes = math.prod(tally.share_with_error(OK) for tally in tallies)
+        holds = math.prod(1 - tally.share_with_error(FAILED) for tally in tallies)
+        variances = {}
+        for name, tally in self.tallies.items():
+            if tally.is_certain:
+                continue
+            runs = tally.runs + 2
+            share_passes = tally.share_with_error(OK)
+            share_holds = max(share_passes, 1 - tally.share_with_error(FAILED))
+            of_pass = passes**2 * (1 - share_passes) / share_passes / runs
+            of_hold = holds**2 * (1 - share_holds) / share_holds / runs
+            of_both = passes * holds * (1 - share_holds) / share_holds / runs
+            rest = max(0.0, of_pass + of_hold - 2 * of_both)
+            variances[name] = of_pass, of_hold, rest
+        return variances
+
+    def blame(self) -> list[tuple[str, float]]:
+        """Return which gates kept most runs from exit 0, each with its share of runs."""
+        shares = {}
+        for tally in self.tallies.values():
+            for name, number in tally.blame.items():
+                shares[name] = number / tally.runs
+        most = sorted(shares.items(), key=lambda entry: -entry[1])
+        return [(name, share) for name, share in most if share]
+
+    def never_decided(self) -> dict[str, list[str]]:
+        """Return the gates that are INCONCLUSIVE for one reason in all runs, by the reason."""
+        gates: dict[str, list[str]] = defaultdict(list)
+        for tally in self.tallies.values():
+            for name, reasons in tally.reasons.items():
+                if len(reasons) == 1 and "" not in reasons:
+                    gates["".join(reasons)].append(name)
+        return gates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedLoss:
+    """How a simulated model is worse than the one of the records."""
+
+    margins: float = 0.0
+    """How many margins each slice lost."""
+    alone: str = ""
+    """The slice that alone lost ``ALONE`` of its items; empty for none."""
+
+
+UNCHANGED = SimulatedLoss()
 
 
 class Simulation:
@@ -158,121 +276,307 @@ class Simulation:
     def __init__(
         self, inputs: ReportInputs, facts: Facts, *earlier: Baseline | None
     ) -> None:
-        def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
-            return tuple(
-                replace(one, evidence="confident") if one.evidence == "audited" else one
-                for one in gates
-                if not one.of_usage
-            )
-
-        datasets = []
-        for part in inputs.datasets:
-            slices = part.slices.items()
-            own = {
-                key: replace(one, thresholds=judged(one.thresholds))
-                for key, one in slices
-            }
-            datasets.append(replace(part, slices=own, pooled=judged(part.pooled)))
-        self._inputs = replace(inputs, datasets=tuple(datasets))
-        self._facts, self._earlier = facts, earlier
-        self._known = count_run(
-            self._inputs, inputs.records, facts.judge, for_gates=True
-        )
-        grouped, seen = self._known.records, seen_by_judge(self._known)
-        self._slices = [
-            (
-                SimulatedSlice(one, grouped[one.name]),
-                margin_of(part, one),
-                seen.get(one.name, 1.0),
-            )
-            for part in datasets
-            for one in part.slices.values()
-            if one.name in grouped
-        ]
-        """Each with its margin, and the share of a true loss that the judge sees."""
-        self._able = [one for one, *_ in self._slices if one.can_lose]
+        datasets = tuple(_decided_by_judge(dataset) for dataset in inputs.datasets)
+        inputs = replace(inputs, datasets=datasets)
+        slices = {}
+        records: list[Record] = []
+        known = count_run(inputs, inputs.records, facts.judge, for_gates=True)
+        for name, slice_ in known.slices.items():
+            slices[name] = SimulatedSlice(slice_, known.records[name])
+            records += slices[name].graded_records
+        known = count_run(inputs, records, facts.judge, for_gates=True, known=known)
+        read = [_as_read(baseline) for baseline in earlier]
+        compared = [sides_of(known, baseline, facts) for baseline in read]
+        doubts = doubts_of(known, facts, earlier, facts.session)
+        seen = seen_by_judge(known)
+        self.datasets: dict[str, SimulatedDataset] = {}
+        for dataset in datasets:
+            names = [slice_.name for slice_ in known.of(dataset)]
+            if names:
+                self.datasets[dataset.name] = SimulatedDataset(
+                    run=replace(
+                        _only(known, dataset, names),
+                        plain=_read_one_way(known, compared, names),
+                    ),
+                    compared=[_sides_only(sides, names) for sides in compared],
+                    facts=facts,
+                    earlier=earlier,
+                    doubts=doubts,
+                    slices=[slices[name] for name in names],
+                    margins={
+                        name: margin_of(dataset, known.slices[name])
+                        * seen.get(name, 1.0)
+                        for name in names
+                    },
+                    seen=seen,
+                )
 
     def odds(
         self,
         discordance: float,
         worse: float = 0.0,
-        runs: int = RUNS,
-        alone: float = 0.0,
+        runs: int = MOST_RUNS,
         error: float = 0.0,
     ) -> Odds:
-        """Return how runs end that lost ``worse`` margins, or each a share ``alone`` of a slice."""
-        import numpy as np
+        """Return how runs of a model end that lost ``worse`` margins, by so many runs at most.
 
-        varied = (discordance, worse, alone) if alone else (discordance, worse)
-        random = np.random.default_rng([SEED, *(round(1e6 * rate) for rate in varied)])
-        odds = Odds()
-        for number in range(runs):
-            if number >= FEWEST and odds.error <= error:  # so many are enough
-                break
-            lost = self._able[number % len(self._able)] if alone else None
-            drawn: list[Record] = []
-            for slice_, margin, seen in self._slices:
-                loss = worse * margin
-                if slice_ is lost:
-                    loss += alone
-                drawn += slice_.records(random, discordance, loss * seen)
-            inputs = replace(self._inputs, records=tuple(drawn))
-            decision = decision_of(
-                inputs, self._facts, *self._earlier, known=self._known
+        Fewer are simulated once the standard error of all chances is ``error``.
+        """
+        loss = SimulatedLoss(margins=worse)
+        tallies = {}
+        randoms = {}
+        for name, part in self.datasets.items():
+            tallies[name] = Tally(is_certain=not part.is_drawn)
+            randoms[name] = _random(discordance, worse, name)
+            first_runs = min(runs, FEWEST) if part.is_drawn else 1
+            part.simulate(tallies[name], randoms[name], first_runs, discordance, loss)
+        odds = Odds(tallies=tallies)
+        while True:
+            if not any(part.is_drawn for part in self.datasets.values()):
+                return odds
+            name = odds.least_known()
+            if odds.error <= error or tallies[name].runs >= runs:
+                return odds
+            more = min(AT_ONCE, runs - tallies[name].runs)
+            self.datasets[name].simulate(
+                tallies[name], randoms[name], more, discordance, loss
             )
-            odds.ended[decision.code] += 1
-            # Names are entered with 0 first, so that equal numbers stand in the order of the gates.
-            if lost:
-                odds.passed.setdefault(lost.name, 0)
-                if decision.code == 0:
-                    odds.passed[lost.name] += 1
-            for gate in decision.gates:
-                name = f"{gate.slice} {gate.name} {gate.bar}"
-                odds.blame.setdefault(name, 0)
-                if gate.state != "PASS":
-                    odds.blame[name] += 1
-                reason = gate.reason if gate.state == "INCONCLUSIVE" else ""
-                odds.reasons[name].add(reason)
-        return odds
+
+    def odds_of_one_worse(
+        self, discordance: float, others: Odds
+    ) -> tuple[dict[str, Odds], float]:
+        """Return how runs end in which one slice alone is worse, by slice; and the error.
+
+        The other data sets are as in ``others``. The error is that of the mean over slices.
+        """
+        found: dict[str, Odds] = {}
+        for name, part in self.datasets.items():
+            for slice_ in part.slices:
+                if not slice_.can_lose:
+                    continue
+                tally = Tally()
+                random = _random(discordance, ALONE, slice_.name)
+                loss = SimulatedLoss(alone=slice_.name)
+                part.simulate(tally, random, ALONE_RUNS, discordance, loss)
+                found[slice_.name] = Odds(tallies={**others.tallies, name: tally})
+        squares = sum(odds.error**2 for odds in found.values())
+        return found, math.sqrt(squares) / max(1, len(found))
 
     def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
         """Yield how the run may end, a line a model; ``shares`` may differ, as ``source`` says."""
-        runs = max(FEWEST, min(RUNS, RUNS * EASY // len(self._inputs.records)))
-        models = [(share, 0.0, "unchanged", 0.0) for share in shares]
-        models += [(shares[0], margins, text, 0.0) for margins, text in LOSSES.items()]
-        if len(self._able) > 1:
-            text = f"one language alone worse by {100 * ALONE:.0f} points, another in each run"
-            models.append((shares[0], 0.0, text, ALONE))
-        yield f"odds of all gates together, {FEWEST} to {runs} simulated runs a line (seed {SEED})"
-        found: list[Odds] = []
-        for share, margins, text, alone in models:
-            odds = self.odds(share, margins, runs, alone, 0.0 if alone else ERROR)
-            found.append(odds)
-            said = "" if alone else f", {100 * share:.2g} % of items differ"
-            if alone and odds.passed.total():
-                said = f"; most often passed: {odds.passed.most_common(1)[0][0]}"
-            codes = ", ".join(
-                f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6)
-            )
-            yield f"    exit {codes}: {text}{said}"
-        first, gates = found[0], defaultdict[str, list[str]](list)
-        most = (
-            (name, n / first.ended.total())
-            for name, n in first.blame.most_common(3)
-            if n
-        )
-        blame = ", ".join(f"{name} ({share:.2f})" for name, share in most)
-        yield f"    most often not PASS in the first line: {blame or 'no gate'}"
-        for name, some in first.reasons.items():
-            gates["".join(some) if len(some) == 1 else ""].append(name)
-        for reason, names in gates.items():
-            if reason:
-                yield f"    INCONCLUSIVE for all answers: {first_of(names)}; {reason}"
         yield (
-            f"    standard error at most {max(one.error for one in found):.2f}; the share that "
-            f"differs is {source}; items change one by one; a margin is that of a slice's or its "
-            f"data set's drop gate, else {MARGIN:g}; gates on seconds, tokens and cost are left out"
+            f"odds of all gates together, by up to {MOST_RUNS} simulated runs of each data set "
+            f"(seed {SEED}); ± is the 95 % interval"
         )
+        models = [(share, 0.0, "unchanged") for share in shares]
+        models += [(shares[0], margins, text) for margins, text in LOSSES.items()]
+        found = []
+        for share, margins, text in models:
+            odds = self.odds(share, margins, MOST_RUNS, ERROR)
+            found.append(odds)
+            codes = codes_text(odds.codes, odds.error)
+            yield f"    {codes}: {text}, {100 * share:.2g} % of items differ"
+        by_slice, error = self.odds_of_one_worse(shares[0], found[0])
+        if len(by_slice) > 1:
+            yield _line_of_one_worse(by_slice, error)
+        first = found[0]
+        blame = ", ".join(f"{name} ({share:.2f})" for name, share in first.blame()[:3])
+        yield f"    most often not PASS in the first line: {blame or 'no gate'}"
+        for reason, names in first.never_decided().items():
+            yield f"    INCONCLUSIVE for all answers: {first_of(names)}; {reason}"
+        yield (
+            f"    the share that differs is {source}; items change one by one; a margin is that "
+            f"of a slice's or its data set's drop gate, else {MARGIN:g}; gates on seconds, tokens "
+            "and cost are left out"
+        )
+
+
+def codes_text(codes: Mapping[int, float], error: float) -> str:
+    """Return the chances of 0, 1 and 6 in words, with the half of their 95 % interval."""
+    chances = ", ".join(
+        f"{code} with {codes.get(code, 0.0):.2f}" for code in (OK, FAILED, INCONCLUSIVE)
+    )
+    half = max(0.01, Z95 * error)
+    return f"exit {chances}, ± {half:.2f}"
+
+
+def _line_of_one_worse(by_slice: Mapping[str, Odds], error: float) -> str:
+    codes = {}
+    for code in (OK, FAILED, INCONCLUSIVE):
+        codes[code] = sum(odds.codes[code] for odds in by_slice.values()) / len(
+            by_slice
+        )
+    passes = {name: odds.codes[OK] for name, odds in by_slice.items()}
+    most = max(passes, key=lambda name: passes[name])
+    text = f"one language alone worse by {100 * ALONE:.0f} points, another in each run"
+    if passes[most]:
+        text += f"; most often passed: {most}"
+    return f"    {codes_text(codes, error)}: {text}"
+
+
+def _random(discordance: float, worse: float, name: str) -> Generator:
+    import numpy as np
+
+    numbers = [SEED, round(1e6 * discordance), round(1e6 * worse), *name.encode()]
+    return np.random.default_rng(numbers)
+
+
+def _as_read(baseline: Baseline | None) -> Baseline | None:
+    """Return an earlier run whose answers the new run reads; as they were graded, for all we know.
+
+    A run reads both sides by its own judge, so that a changed one leaves no gate open.
+    """
+    if baseline is None or baseline.reading is not None:
+        return baseline
+    return replace(baseline, reading=Reading(old=tuple(baseline.records)))
+
+
+def _decided_by_judge(dataset: Dataset) -> Dataset:
+    """Return a data set whose audited gates the judge decides, without gates on usage."""
+
+    def decided(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
+        kept = []
+        for gate in gates:
+            if gate.of_usage:
+                continue
+            if gate.evidence == "audited":
+                kept.append(replace(gate, evidence="confident"))
+            else:
+                kept.append(gate)
+        return tuple(kept)
+
+    slices = {
+        language: replace(slice_, thresholds=decided(slice_.thresholds))
+        for language, slice_ in dataset.slices.items()
+    }
+    return replace(dataset, slices=slices, pooled=decided(dataset.pooled))
+
+
+def _only(run: CountedRun, dataset: Dataset, names: Sequence[str]) -> CountedRun:
+    """Return a run of one data set alone."""
+    return replace(
+        run,
+        datasets=(dataset,),
+        slices={name: run.slices[name] for name in names},
+        records={name: run.records[name] for name in names},
+        summaries={name: run.summaries[name] for name in names},
+        samples={name: run.samples[name] for name in names},
+        judges={name: run.judges[name] for name in names if name in run.judges},
+    )
+
+
+def _read_one_way(
+    run: CountedRun, compared: Sequence[Compared], names: Sequence[str]
+) -> frozenset[str]:
+    """Return the slices that bars read in one way: no setting has changed, no item is new."""
+    plain = []
+    for name in names:
+        side = beside_baseline(compared, name)
+        readings = bar_readings(run.slices[name], run.records[name], side)
+        if len(readings) == 1 and not readings[0].name:
+            plain.append(name)
+    return frozenset(plain)
+
+
+def _sides_only(sides: Compared, names: Sequence[str]) -> Compared:
+    return {name: sides[name] for name in names if name in sides}
+
+
+@dataclass(kw_only=True)
+class SimulatedDataset:
+    """One data set of a future run: its gates are decided by themselves, again and again."""
+
+    run: CountedRun
+    """As known: each simulated run differs from it by what is drawn."""
+    compared: Sequence[Compared]
+    facts: Facts
+    earlier: Sequence[Baseline | None]
+    doubts: tuple[str, ...]
+    slices: Sequence[SimulatedSlice]
+    margins: Mapping[str, float]
+    """By slice, as the judge sees them."""
+    seen: Mapping[str, float]
+    """The share of a true loss that the judge sees, by slice."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a model answers it, so that runs differ."""
+        return any(slice_.is_answered for slice_ in self.slices)
+
+    def simulate(
+        self,
+        tally: Tally,
+        random: Generator,
+        runs: int,
+        discordance: float,
+        loss: SimulatedLoss,
+    ) -> None:
+        """Add so many runs to a tally."""
+        for _ in range(runs):
+            donors = {}
+            for slice_ in self.slices:
+                lost = loss.margins * self.margins[slice_.name]
+                if slice_.name == loss.alone:
+                    lost += ALONE * self.seen.get(slice_.name, 1.0)
+                if slice_.is_answered:
+                    donors[slice_.name] = slice_.draw(random, discordance, lost)
+            tally.add(self.decision(donors))
+
+    def decision(self, donors: Mapping[str, Places]) -> Decision:
+        """Return how a run ends whose records have the grades of these donors, by slice."""
+        records = dict(self.run.records)
+        summaries = dict(self.run.summaries)
+        samples = dict(self.run.samples)
+        judges = dict(self.run.judges)
+        for slice_ in self.slices:
+            if slice_.name not in donors:
+                continue
+            name = slice_.name
+            drawn = DrawnRecords(slice_.graded_records, donors[name], slice_.columns)
+            records[name] = drawn
+            samples[name] = tabulate(drawn, slice_.slice_)
+            known = summaries[name]
+            summary = summarise(
+                drawn,
+                slice_.slice_,
+                known.partial,
+                for_gates=True,
+                sample=samples[name],
+            )
+            summaries[name] = replace(
+                summary, whole=known.whole, sample=known.sample, note=known.note
+            )
+            if name in judges:
+                judges[name] = replace(judges[name], grades=grades_of(drawn))
+        run = replace(
+            self.run,
+            records=records,
+            summaries=summaries,
+            samples=samples,
+            judges=judges,
+        )
+        compared = [self._drawn_sides(sides, donors, judges) for sides in self.compared]
+        return decision_on(run, compared, self.facts, self.earlier, self.doubts)
+
+    def _drawn_sides(
+        self,
+        sides: Compared,
+        donors: Mapping[str, Places],
+        judges: Mapping[str, SliceJudge],
+    ) -> Compared:
+        drawn = dict(sides)
+        for slice_ in self.slices:
+            side = sides.get(slice_.name)
+            if side is None or slice_.name not in donors:
+                continue
+            judge = side.judge
+            if judge is not None:
+                grades = Counter(judges[slice_.name].grades)
+                grades.update(grades_in(side.old_column))
+                judge = replace(judge, grades=grades)
+            of_pairs = slice_.donors_of_pairs(side, donors[slice_.name])
+            drawn[slice_.name] = replace(side, donors=of_pairs, judge=judge)
+        return drawn
 
 
 def seen_by_judge(run: CountedRun) -> dict[str, float]:
@@ -293,88 +597,152 @@ def margin_of(dataset: Dataset, slice_: Slice) -> float:
 
 
 class SimulatedSlice:
-    """One slice, asked again and again."""
+    """One slice, asked again and again: each time its records get the grades of others, donors."""
 
     def __init__(self, slice_: Slice, records: Sequence[Record]) -> None:
-        self.name, self._records = slice_.name, tuple(records)
-        self._gold = [gold_of(one, slice_.kind) for one in records]
-        self._graded = [place for place, one in enumerate(records) if one.is_graded]
+        import numpy as np
+
+        self.slice_ = slice_
+        self.name = slice_.name
         bar = slice_.pass_bar if slice_.kind.rated else None
-        self._right = {place for place in self._graded if records[place].passes(bar)}
-        alike: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for place in self._graded:
-            alike[self._gold[place]][records[place].result].append(place)
-        self._groups = [list(groups.values()) for groups in alike.values()]
-        """The places of each gold label, by their outcome."""
-        self._golds = {
-            gold: sorted(chain(*groups.values())) for gold, groups in alike.items()
-        }
-        golds = self._golds.items()
-        self._wrong = {
-            key: [one for one in own if one not in self._right] for key, own in golds
-        }
-        rates = ((len(own), 1 - len(self._wrong[key]) / len(own)) for key, own in golds)
-        self._sides = sum(
-            n / len(self._graded) * 2 * rate * (1 - rate) for n, rate in rates
+        by_gold: dict[str, dict[str, list[int]]] = defaultdict(
+            lambda: defaultdict(list)
         )
-        """The share of items that change sides if each takes the outcome of any other."""
-        self.is_answered = slice_.kind.answered
+        self._ungraded: list[tuple[int, str]] = []
+        """The place and the gold label of each record without a grade."""
+        self._right = np.zeros(len(records), dtype=bool)
+        for place, record in enumerate(records):
+            gold = gold_of(record, slice_.kind)
+            if record.is_graded:
+                by_gold[gold][record.result].append(place)
+                self._right[place] = bool(record.passes(bar))
+            else:
+                self._ungraded.append((place, gold))
+        self._size = len(records)
+        self._groups = [
+            [np.array(places) for places in by_result.values()]
+            for by_result in by_gold.values()
+        ]
+        """The places of each gold label, by their outcome."""
+        self._of_gold = {
+            gold: np.concatenate([np.array(places) for places in by_result.values()])
+            for gold, by_result in by_gold.items()
+        }
+        self._graded = np.array(
+            [place for places in self._of_gold.values() for place in places], dtype=int
+        )
+        self._wrong = [
+            (places, places[~self._right[places]]) for places in self._of_gold.values()
+        ]
+        """The places of each gold label, and those of them that are wrong."""
+        self._sides = self._share_that_changes_sides()
+        self.is_answered = slice_.kind.answered and bool(len(self._graded))
+        """Whether a model answers it, so that runs differ."""
         self.can_lose = (
-            self.is_answered and bool(self._right) and any(self._wrong.values())
+            self.is_answered
+            and bool(self._right.any())
+            and any(len(wrong) for _, wrong in self._wrong)
         )
         """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
+        self.graded_records = self._with_grades(records)
+        """The records; those of answers that had none have the grade of some other."""
+        self._pairs: dict[int, tuple[Pairing, Places, Places]] = {}
 
-    def records(
-        self, random: Generator, discordance: float, loss: float
-    ) -> list[Record]:
-        """Return the records of one more run, where the judge sees a share of items lost."""
-        found = list(self._records)
-        if not self.is_answered or not self._graded:
-            return found
+    def _share_that_changes_sides(self) -> float:
+        """Return the share of items that change sides if each takes the outcome of any other."""
+        share = 0.0
+        for places, wrong in self._wrong:
+            rate = 1 - len(wrong) / len(places)
+            weight = len(places) / len(self._graded)
+            share += weight * 2 * rate * (1 - rate)
+        return share
+
+    def _with_grades(self, records: Sequence[Record]) -> tuple[Record, ...]:
+        graded = list(records)
+        if self.is_answered:
+            for place, gold in self._ungraded:
+                donor = int(self._of_gold.get(gold, self._graded)[0])
+                graded[place] = graded_like(records[place], records[donor])
+        return tuple(graded)
+
+    @cached_property
+    def columns(self) -> RecordColumns:
+        """The records as columns."""
+        return columns_of(self.graded_records, self.slice_)
+
+    def draw(self, random: Generator, discordance: float, loss: float) -> Places:
+        """Return the donors of one more run, by place; the judge sees a share ``loss`` lost."""
+        import numpy as np
+
+        donors = np.arange(self._size)
         share = min(1.0, discordance / self._sides) if self._sides else 0.0
-        moves = dict(
-            move
-            for groups in self._groups
-            for move in _exchanges(random, groups, share)
-        )
-        right = [
-            place for place in self._graded if moves.get(place, place) in self._right
-        ]
-        for place in (place for place, one in enumerate(found) if not one.is_graded):
-            moves[place] = _one_of(
-                self._golds.get(self._gold[place]) or self._graded, random
-            )
-        chance = loss * len(self._graded) / max(1, len(self._right))
-        for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
-            if draw < chance and (wrong := self._wrong[self._gold[place]]):
-                moves[place] = _one_of(wrong, random)
-        for place, donor in moves.items():
-            found[place] = _graded_like(found[place], self._records[donor])
-        return found
+        for groups in self._groups:
+            _exchange(donors, random, groups, share)
+        for place, gold in self._ungraded:
+            donors[place] = random.choice(self._of_gold.get(gold, self._graded))
+        if loss > 0:
+            right = int(self._right[donors[self._graded]].sum())
+            chance = loss * len(self._graded) / max(1, right)
+            for places, wrong in self._wrong:
+                if not len(wrong):
+                    continue
+                is_lost = self._right[donors[places]]
+                is_lost &= random.random(len(places)) < chance
+                lost = places[is_lost]
+                donors[lost] = random.choice(wrong, len(lost))
+        return donors
+
+    def donors_of_pairs(self, side: PairedSlice, donors: Places) -> Places:
+        """Return the donor of each pair's new record, by the places of pairs."""
+        import numpy as np
+
+        record_of_pair, pair_of_record = self._places_of(side.pairing)
+        of_pairs = np.arange(len(record_of_pair))
+        is_here = record_of_pair >= 0
+        of_pairs[is_here] = pair_of_record[donors[record_of_pair[is_here]]]
+        return of_pairs
+
+    def _places_of(self, pairing: Pairing) -> tuple[Places, Places]:
+        """Return the place of each pair's record, -1 where it has none, and the other way round.
+
+        A record without a pair counts as one of its kind that has one.
+        """
+        import numpy as np
+
+        known = self._pairs.get(id(pairing))
+        if known is not None:
+            return known[1], known[2]
+        place_of = {
+            record.key: place for place, record in enumerate(self.graded_records)
+        }
+        record_of_pair = np.full(len(pairing.pairs), -1)
+        pair_of_record = np.full(self._size, -1)
+        for place, pair in enumerate(pairing.pairs):
+            record = place_of.get(pair.new.key, -1)
+            if pair.state in KNOWN and record >= 0:
+                record_of_pair[place] = record
+                pair_of_record[record] = place
+        kinds = self.columns.column.places
+        pair_of_kind: dict[int, int] = {}
+        for record in np.flatnonzero(pair_of_record >= 0).tolist():
+            pair_of_kind.setdefault(int(kinds[record]), int(pair_of_record[record]))
+        for record in np.flatnonzero(pair_of_record < 0).tolist():
+            pair_of_record[record] = pair_of_kind.get(int(kinds[record]), 0)
+        self._pairs[id(pairing)] = pairing, record_of_pair, pair_of_record
+        return record_of_pair, pair_of_record
 
 
-def _graded_like(record: Record, donor: Record) -> Record:
-    """Return a record with the grade of another one, and all that goes with it."""
-    return replace(
-        record,
-        outcome=donor.outcome,
-        grade=donor.grade,
-        rating=donor.rating,
-        score=donor.score,
-        error="",
-        measures=donor.measures,
-    )
-
-
-def _exchanges(
-    random: Generator, groups: Sequence[Sequence[int]], share: float
-) -> Iterator[tuple[int, int]]:
-    """Yield each item that changes, with one of the group that it changes to.
+def _exchange(
+    donors: Places, random: Generator, groups: Sequence[Places], share: float
+) -> None:
+    """Let items of each group take the outcome of others, in place.
 
     Counts between groups are multinomial over all items, as the records are one run by luck.
     """
     import numpy as np
 
+    if len(groups) < 2:
+        return
     sizes = np.array([len(group) for group in groups])
     total = int(sizes.sum())
     rates = share * np.outer(sizes, sizes) / total**2
@@ -384,16 +752,12 @@ def _exchanges(
         rates.shape
     )
     for group, row in zip(groups, counts, strict=True):
-        targets = random.permutation(np.repeat(np.arange(len(groups)), row))[
-            : len(group)
-        ]
+        targets = random.permutation(np.repeat(np.arange(len(groups)), row))
+        targets = targets[: len(group)]
         places = random.permutation(group)[: len(targets)]
-        for place, target in zip(places.tolist(), targets.tolist(), strict=True):
-            yield place, _one_of(groups[target], random)
-
-
-def _one_of(places: Sequence[int], random: Generator) -> int:
-    return places[int(random.integers(len(places)))]
+        for number, target in enumerate(groups):
+            moved = places[targets == number]
+            donors[moved] = random.choice(target, len(moved))
 
 
 def power_lines(

@@ -1,7 +1,6 @@
 """``qagate review``: answers for people to judge, and what they say taken back."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +22,7 @@ from qagate.evaluators.adjudications import (
     answer_digest,
 )
 from qagate.evaluators.core import UsageError
-from qagate.evaluators.output import plural, say, write_texts
+from qagate.evaluators.output import plural, say
 from qagate.evaluators.text import listed
 from qagate.reports.commands import given_runs as runs
 from qagate.reports.extras.sequential import human_review as human
@@ -68,9 +67,6 @@ def main(argv: Sequence[str]) -> int:
     if options.accept:
         _check_paths(options)
         return _accept(options)
-    if options.export_judges:
-        _check_paths(options, ADJUDICATIONS_FILE, "RUN")
-        return _export(options)
     _check_paths(options, "RUN")
     return _ask(options)
 
@@ -327,33 +323,11 @@ def _next_form(
         yield f"decided; `qagate gate {quote(str(run))} {old} {people} --to DIR` writes it down"
 
 
-def _export(options: argparse.Namespace) -> int:
-    file, run = options.paths
-    report, picks = _read(options, run)
-    found = human.labelled(report, load_adjudications(file), picks)
-    if not found:
-        raise UsageError(
-            f"{file}: no grade or rating of an answer in {run}; nothing to export"
-        )
-    for (language, rated), rows in sorted(found.items()):
-        path: Path = options.export_judges
-        if len(found) > 1:  # a labelled data set has one language and one scale
-            marks = f".{language}" + (".rated" if rated else "")
-            path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
-        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-        text = "".join(f"{line}\n" for line in lines)
-        write_texts([(path, text)], to_commit=True)
-        count = f"{path}: {plural(len(rows), 'labelled answer')} in {language}"
-        test = f"pytest cases/judges --items judges:{language}={path}"
-        say(sys.stdout, f"{count}; measure a judge: {test}")
-    return 0
-
-
 def _parser() -> runs.RecordedRunParser:
     parser = runs.RecordedRunParser(
         "review",
         "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
-        "what comes back; make labelled items for cases/judges of it.",
+        "what comes back.",
         "0 done, 3 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
@@ -363,11 +337,6 @@ def _parser() -> runs.RecordedRunParser:
     ways = parser.add_mutually_exclusive_group()
     text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
     ways.add_argument("--accept", metavar="FILE", type=Path, nargs="+", help=text)
-    text = (
-        "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
-        "form's --sample, --seed and --baseline they keep why each was picked"
-    )
-    ways.add_argument("--export-judges", metavar="FILE", type=Path, help=text)
     text = (
         "ask for ratings of answers drawn at random, by the criteria in this YAML file: each has "
         "name, question and scale (1..7), and is a column of the form; --accept takes them back"

@@ -26,11 +26,10 @@ from qagate.cases.extras.review.sheet import (
 )
 from qagate.evaluators.adjudications import (
     Adjudication,
-    Adjudications,
     answer_digest,
     verdict_of,
 )
-from qagate.evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
+from qagate.evaluators.core import UsageError, parse_judges
 from qagate.evaluators.output import markdown_table, plural, write_texts
 from qagate.evaluators.reading import problem, read_text
 from qagate.evaluators.rubric import RUBRICS, load_rubric
@@ -308,41 +307,6 @@ def accept(
             )
             found.append(replace(verdict, reason=reason, date=date, about=asked.about))
     return found, told
-
-
-def labelled(
-    report: Report, adjudications: Adjudications, picks: Sequence[Pick] = ()
-) -> dict[tuple[str, bool], list[dict[str, str]]]:
-    """Return what people judged as rows, by language and whether rated; ``picks`` say why."""
-    by_digest = {one.digest: one for one in picks}
-    found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
-    for record in in_order(report.records):
-        digest = answer_digest(record, record.answer or "")
-        one = adjudications.get(digest)
-        if one is None or record.answer is None or one.label in (YES, NO, UNANSWERED):
-            continue
-        row = {
-            "id": f"{record.dataset}-{record.id}-{digest[:8]}",
-            "question": record.question,
-            **({"context": record.context} if record.context else {}),
-            "answer": record.expected,
-            "predicted_answer": record.answer,
-            "label": one.label,
-            "label_source": "adjudicated by people",
-            "language": record.language,
-            "adjudicated_by": one.name,
-        }
-        if picked := by_digest.get(digest):
-            one = replace(
-                one, picked=", ".join(picked.reasons), probability=picked.probability
-            )
-        if one.picked:
-            row |= {
-                "picked_because": one.picked,
-                "picked_probability": f"{one.probability:.4g}",
-            }
-        found[record.language, one.label.isdigit()][digest] = row
-    return {place: list(rows.values()) for place, rows in found.items()}
 
 
 RATINGS = "criteria-ratings.jsonl"

@@ -385,18 +385,16 @@ class _Items:
     def pairs(self) -> Sequence[tuple[Cluster, Pair]]:
         """Every item of the first run that asked it."""
         return [
-            (result.cluster, pair)
-            for side in self.sides
-            for result, pair in zip(side.results(passes), side.pairs, strict=True)
+            (side.cluster_of(pair), pair) for side in self.sides for pair in side.pairs
         ]
 
     @cached_property
     def outcomes(self) -> Outcomes:
         """Whether each item is right."""
         return [
-            (result.cluster, result.now)
+            (side.cluster_of(pair), passes(side, pair.new))
             for side in self.sides
-            for result in side.results(passes)
+            for pair in side.pairs
         ]
 
     @property
@@ -644,8 +642,9 @@ def _by_item(
     """Return the items of a run by the key that the first run gives them."""
     items = {}
     for side in sides:
-        for pair, result in zip(side.pairs, side.results(passes), strict=True):
-            items[pair.old.key] = (result.cluster, pair, result.now)
+        for pair in side.pairs:
+            is_right = passes(side, pair.new)
+            items[pair.old.key] = (side.cluster_of(pair), pair, is_right)
     return items
 
 
