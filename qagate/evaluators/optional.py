@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from qagate.evaluators.core import UsageError
 
 REQUIREMENTS: Mapping[str, str] = {
+    "backports.zstd": "backports.zstd>=1.1",
     "deepeval": "deepeval>=4.3",
     "jsonschema": "jsonschema>=4.20",
     "mwparserfromhell": "mwparserfromhell>=0.7",
@@ -19,7 +20,6 @@ REQUIREMENTS: Mapping[str, str] = {
     "pyarrow": "pyarrow>=21",
     "regex": "regex>=2024.4.16",
     "sacrebleu": "sacrebleu>=2.4",
-    "zipfile_zstd": "zipfile-zstd>=0.0.4",
 }
 """What to install, by the name of a module; the same as in ``pyproject.toml``."""
 

@@ -2,7 +2,6 @@
 
 import gzip
 import re
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,6 +50,8 @@ def text_of(path: Path) -> str:
     """Return what a file holds, unpacked, with slashes as a path has them."""
     if path.suffix == ".eval":
         text = text_of_members(path)
+    elif path.suffix == ".parquet":
+        text = path.read_bytes().decode("latin-1")
     elif path.suffix == ".gz":
         text = gzip.decompress(path.read_bytes()).decode("utf-8")
     else:
@@ -59,7 +60,7 @@ def text_of(path: Path) -> str:
 
 
 def text_of_members(path: Path) -> str:
-    pytest.importorskip("zipfile_zstd")
+    zipfile = pytest.importorskip("backports.zstd.zipfile")
     with zipfile.ZipFile(path) as archive:
         members = [archive.read(name) for name in archive.namelist()]
     return "\n".join(member.decode("utf-8") for member in members)

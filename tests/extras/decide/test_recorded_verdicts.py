@@ -86,6 +86,31 @@ def test_the_harness_has_a_grade_for_each(tmp_path: Path) -> None:
     assert values == [0.0, -0.75, -0.375]
 
 
+@pytest.mark.parametrize("file", ["details.jsonl", "details.parquet"])
+def test_lighteval_has_a_grade_for_each(file: str, tmp_path: Path) -> None:
+    """It ends where a model or a scorer fails."""
+    if file.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    new, old = (RECORDED / f"lighteval/{side}/{file}" for side in ("new", "old"))
+    code, to = decided(tmp_path, new, old, "--metric=em")
+    values = [gate.estimate.value for gate in load_report(to).decision.gates]
+    assert (code, values) == (6, [0.0, -0.75, -0.375])
+
+
+def test_helm_says_beside_the_scores_which_calls_failed(tmp_path: Path) -> None:
+    """Its file of scores counts the empty answer of a failed call as wrong."""
+    new, old = (
+        RECORDED / f"helm/{side}/per_instance_stats.json.gz" for side in ("new", "old")
+    )
+    words = [f"--baseline={old}", "--metric=exact_match", f"--to={tmp_path / 'out'}"]
+    assert main(["decide", f"{new}", *words]) == 6
+    report = load_report(tmp_path / "out")
+    (gate,) = report.decision.gates
+    assert gate.estimate.value == pytest.approx(-3 / 7)
+    (failed,) = (record for record in report.records if record.error)
+    assert (failed.id, failed.error) == ("q8", "tool: the model is down")
+
+
 @pytest.mark.parametrize(("file", "advice"), GIVE_INSTEAD)
 def test_a_file_without_rows_is_answered_by_what_to_give(
     file: str, advice: str, tmp_path: Path, capsys: Captured

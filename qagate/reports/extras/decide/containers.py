@@ -12,9 +12,9 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from qagate.cases.tables import OTHER_SEPARATORS, SEPARATOR_LINE
@@ -225,11 +225,18 @@ def _unzipped(path: Path, content: bytes, budget: ReadingBudget) -> bytes:
     return unpacked
 
 
+def _zip_module() -> ModuleType:
+    """Return what reads archives, those by zstd too if it can: inspect_ai writes such ones."""
+    try:
+        from backports.zstd import zipfile as with_zstd  # noqa: PLC0415
+    except ImportError:
+        return zipfile
+    return with_zstd
+
+
 def _archive(path: Path, budget: ReadingBudget) -> ResultFile:
     """Return the log in an archive of inspect_ai, whose samples are read when they are needed."""
-    with suppress(ImportError):
-        import zipfile_zstd  # noqa: F401, PLC0415  # teaches zipfile what inspect_ai writes
-    archive = Archive(path, budget)
+    archive = Archive(path, budget, _zip_module())
     names = [name for name in archive.names if name.startswith(SAMPLES)]
     if HEADER in archive.names:
         head = archive.read(HEADER)

@@ -59,9 +59,11 @@ def _decisive(
                 f"say what it is worth, with --score {score.odd_word}=0.5, or leave it empty"
             )
     if not any(score.has_numbers for score in seen):
-        raise UsageError(
-            f"{task}: {chosen} is a number in no sample; say --metric NAME"
-        )
+        others = [name for name in _names(tasks) if _is_candidate(name, tasks)]
+        advice = "score them first"
+        if others:
+            advice = f"say --metric NAME, of {listed(others)}"
+        raise UsageError(f"{task}: no sample has a score by {chosen}; {advice}")
     _check_recomputed(task, chosen, runs, choice)
     less = _is_less_better(task, chosen, seen, choice.scale)
     samples = [sample for run in runs for sample in run.samples if sample.task == task]

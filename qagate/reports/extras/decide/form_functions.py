@@ -531,6 +531,39 @@ def _azure_stated(part: Part) -> list[StatedFigure]:
     return figures
 
 
+# HELM
+
+_ItemOfHelm = tuple[object, object, object]
+
+
+def _helm_parts(documents: Sequence[ResultFile], read: ReadBeside) -> list[Part]:
+    """Put what was asked and answered beside its scores, if HELM's file of it is there.
+
+    It alone says which calls failed: in the file of scores their empty answers are wrong.
+    """
+    (document,) = documents
+    head: Json = {}
+    for path in sorted(document.path.parent.glob("scenario_state.json*"))[:1]:
+        head = read(path).head
+    states: dict[_ItemOfHelm, Json] = {}
+    for state in mappings_in(head.get("request_states")):
+        instance = part_of(state, "instance")
+        item = _helm_item(instance, instance.get("id"), state)
+        if item not in states or part_of(state, "result").get("error"):
+            states[item] = state
+    rows = []
+    for row in document.rows or ():
+        item = _helm_item(row, row.get("instance_id"), row)
+        rows.append({**row, "state": states.get(item)})
+    return [Part(path=document.path, rows=rows, head=head)]
+
+
+def _helm_item(instance: Json, id_: object, trial: Json) -> _ItemOfHelm:
+    """Return what names an item in both files."""
+    perturbation = part_of(instance, "perturbation").get("name")
+    return id_, trial.get("train_trial_index"), perturbation
+
+
 NO_FUNCTIONS = FormFunctions()
 FUNCTIONS: Mapping[str, FormFunctions] = {
     "inspect": FormFunctions(
@@ -566,6 +599,7 @@ FUNCTIONS: Mapping[str, FormFunctions] = {
     "mlflow_trace": FormFunctions(scores=_mlflow_trace_scores),
     "mlflow_frame": FormFunctions(scores=_mlflow_frame_scores),
     "azure": FormFunctions(stated=_azure_stated),
+    "helm": FormFunctions(parts=_helm_parts),
 }
 """By the word in the row of a form."""
 

@@ -163,7 +163,10 @@ def _below(value: object, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
         return
     if not isinstance(value, Mapping):
         return
-    for count in range(len(keys), 0, -1):
+    longest = len(keys)
+    if longest > 1 and not any(isinstance(key, str) and "." in key for key in value):
+        longest = 1  # most keys have no dot, and need not be tried joined
+    for count in range(longest, 0, -1):
         matches = list(_matches(value, ".".join(keys[:count])))
         for name, key in matches:
             for inner_name, leaf in _below(

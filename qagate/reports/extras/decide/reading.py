@@ -297,7 +297,8 @@ class _RunReader:
         rows = self.rows
         task = rows.text(row, "task") or part.task or self.form.name.partition("_")[0]
         given = rows.given(part, row)
-        raw_scores = rows.raw_scores(row)
+        not_graded = rows.not_graded(row)
+        raw_scores = rows.raw_scores(row, not_graded)
         scores = self._scores(task, raw_scores)
         for name, text in rows.measured(row):
             values = self.tallies[task].measured[name]
@@ -316,7 +317,7 @@ class _RunReader:
             task=task,
             id=rows.id_of(row, given) or content[:ID_DIGITS],
             scores=scores,
-            faults=rows.faults(row),
+            faults=rows.faults(row, not_graded),
             repeat=NO_REPEAT if repeat is None else int(repeat),
             question=rows.text(row, "question", given),
             expected=rows.text(row, "expected", given),

