@@ -18,6 +18,8 @@ class Accepted:
     measured: Mapping[str, str] = field(default_factory=dict)
     """How results of another tool were measured otherwise, by field: what it is now
     (``qagate decide --accept-changed FIELD=NEW``)."""
+    read_as: tuple[str, ...] = ()
+    """The options that say what another tool's scores are worth: only the command line knows."""
     no_baseline: bool = False
     """Whether no baseline was wanted, although one may be known (``--baseline=none``)."""
 
@@ -32,6 +34,7 @@ class Accepted:
         if self.gates:
             parts.append(f"gates={self.gates}")
         parts += [f"{name}={value}" for name, value in self.measured.items()]
+        parts += self.read_as
         return f"accepted: {', '.join(parts)}" if parts else ""
 
 

@@ -54,6 +54,20 @@ def test_the_scale_says_that_less_is_better(tmp_path: Path) -> None:
     assert in_tables(tmp_path, "wer", [0.1], [0.4], "--scale=1:0") == 1
 
 
+@pytest.mark.parametrize(
+    ("values", "option"),
+    [([0.1], "--scale 1:0"), (["fair"], "--scale 0:1 --score fair=0.5")],
+    ids=["scale", "score"],
+)
+def test_what_the_command_line_says_of_scores_stands_in_the_last_line(
+    values: list[object], option: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """Another direction, or another worth of a word, would turn the verdict."""
+    in_tables(tmp_path, "cities", values, values, *option.split())
+    last_line = capsys.readouterr().out.splitlines()[-1]
+    assert option.replace(" --score", ", --score") in last_line
+
+
 def test_a_name_that_says_nothing_is_asked_about(
     tmp_path: Path, capsys: Captured
 ) -> None:

@@ -35,6 +35,16 @@ class Choice:
     rows: str = ""
     """The path of the list of rows in an object; empty where the form knows it."""
 
+    @property
+    def said_of_scores(self) -> tuple[str, ...]:
+        """The options that say what a score is worth; other ones would turn a verdict."""
+        options = []
+        if self.scale is not None:
+            options.append(f"--scale {self.scale.worst:g}:{self.scale.best:g}")
+        for word, worth in self.words.items():
+            options.append(f"--score {word}={worth:g}")
+        return tuple(options)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredSample:

@@ -305,7 +305,7 @@ class ImportedRun:
                 DOUBTS: doubts,
             },
             run={},
-            accepted=self.accepted,
+            accepted=replace(self.accepted, read_as=self.choice.said_of_scores),
         )
 
     def _notes(self) -> Iterator[str]:
