@@ -157,7 +157,8 @@ def with_reading(answer: str, own: str = "София") -> Task:
 
 
 def readings_ahead(task: Task, kept: KeptReplies) -> list[Call]:
-    return asyncio.run(reading_calls(task, kept))["baseline"]
+    calls_of_item = asyncio.run(calls_ahead(task, kept))
+    return asyncio.run(reading_calls(task, kept, calls_of_item))["baseline"]
 
 
 def test_an_earlier_answer_is_read_by_a_call_of_its_own() -> None:

@@ -201,13 +201,14 @@ async def calls_ahead(task: Task, kept: KeptReplies) -> list[Call]:
     return noted.calls
 
 
-async def reading_calls(task: Task, kept: KeptReplies) -> dict[str, list[Call]]:
+async def reading_calls(
+    task: Task, kept: KeptReplies, calls_of_item: Iterable[Call]
+) -> dict[str, list[Call]]:
     """Return the calls that read an item's further answers, by the name of the reading.
 
-    Equal requests are one call: those of the item's own answer, where it is known, are left out.
+    Equal requests are one call: those of the item's own answer (``calls_ahead``) are left out.
     """
-    own = await calls_ahead(task, kept)
-    known = {_identity_of(call) for call in own}
+    known = {_identity_of(call) for call in calls_of_item}
     by_name: dict[str, list[Call]] = {}
     for name, reading in task.readings.items():
         if reading.answer is None:  # none, or the new answer, which may not be known

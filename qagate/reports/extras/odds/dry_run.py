@@ -105,6 +105,8 @@ class RunPreview:
         self._is_paired = any(run.earlier)
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
         """What calls before have put into the provider's cache; None where nothing is cached."""
+        self._calls_of_items: dict[str, list[costs.Call]] = {}
+        """The calls of each item that was looked at, by its key."""
         self._prices: dict[str, Pricing | None] = {}
         for text, pricing in run.pricing.items():
             self._prices[text] = None
@@ -181,6 +183,7 @@ class RunPreview:
 
         forecasts: dict[str, Forecast] = {}
         for task, calls in zip(tasks, self._kept(all_calls), strict=True):
+            self._calls_of_items[task.key] = calls
             name = f"{task.case.dataset}:{task.case.language}"
             forecast = self._forecast(calls)
             forecasts[name] = forecasts.get(name, Forecast()) + forecast
@@ -191,19 +194,22 @@ class RunPreview:
     ) -> tuple[dict[str, Forecast], Counter[tuple[str, str]]]:
         """Return what it takes to read earlier runs' answers, by role.
 
-        The second is how many are judged anew, by role and slice.
+        The second is how many are judged anew, by role and slice. The calls of the items have been
+        looked at before (``_forecasts``).
         """
+        with_readings = [key for key in keys if self._tasks[key].readings]
 
         async def all_calls(kept: KeptReplies) -> list[dict[str, list[costs.Call]]]:
-            return [
-                await costs.reading_calls(self._tasks[key], kept)
-                for key in keys
-                if self._tasks[key].readings
-            ]
+            calls = []
+            for key in with_readings:
+                calls_of_item = self._calls_of_items[key]
+                calls.append(
+                    await costs.reading_calls(self._tasks[key], kept, calls_of_item)
+                )
+            return calls
 
         forecasts: dict[str, Forecast] = {}
         anew: Counter[tuple[str, str]] = Counter()
-        with_readings = [key for key in keys if self._tasks[key].readings]
         calls_of_items = self._kept(all_calls) if with_readings else []
         for key, by_name in zip(with_readings, calls_of_items, strict=True):
             for name, calls in by_name.items():
