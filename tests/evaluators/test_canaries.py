@@ -231,6 +231,24 @@ def test_a_drift_in_one_language_leaves_the_others_alone(tmp_path: Path) -> None
     assert second.calls == 10 + 1
 
 
+def refusing_in_bg(answer: str) -> str:
+    """Grade as before, but for what a content filter refuses by now."""
+    if " bg " in answer:
+        raise core.RefusedError("refused", "content filter")
+    return honest(answer)
+
+
+def test_a_canary_that_is_refused_for_good_differs(tmp_path: Path) -> None:
+    """It lacks nothing that another attempt would bring, so no run waits for it for ever."""
+    world = World(tmp_path, items=5, sides=("wrong",))
+    world.run("first")
+    world.grade = refusing_in_bg
+    second = world.run("second")
+    assert (second.result("bg").differ, second.result("bg").lacking) == (5, 0)
+    assert second.result("bg").void
+    assert second.result("en").void == ""
+
+
 @pytest.mark.slow
 def test_void_grades_stay_void_for_later_runs(tmp_path: Path) -> None:
     """Also where the next run finds the judge as the one before left it."""

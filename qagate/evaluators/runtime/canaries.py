@@ -27,7 +27,14 @@ from dataclasses import dataclass
 
 from qagate.evaluators import core
 from qagate.evaluators.answers.reader import read_text
-from qagate.evaluators.core import CallError, JudgeError, Model, Reply, Request
+from qagate.evaluators.core import (
+    CallError,
+    JudgeError,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+)
 from qagate.evaluators.judges.drift import (
     CanaryResult,
     GradeSide,
@@ -334,6 +341,9 @@ class Canaries:
             verdict = await self._caller.sender.before_the_end(
                 judging, JUDGING_GRACE_SECONDS
             )
+        except RefusedError:
+            # To ask again would bring nothing else: what was a grade is none.
+            return NewGrade(kept=canary, differs=True)
         except CallError:
             return NewGrade(kept=canary, is_lacking=True)
         except JudgeError:
