@@ -111,7 +111,7 @@ def test_everything_is_on_the_page() -> None:
     for word in (
         "FAIL", "exit code 1", made.decision.line, "openai:judge",
         "last-release", "at most 3% of the questions", "kappa is undefined", "mean rating",
-        "correct given attempted", "gold ↓ answer →", "by topic", "| <b>Science</b>", "partial",
+        "correct given attempted", "gold ↓ answer →", "By topic", "| <b>Science</b>", "partial",
         "a placeholder judge", "The judge was not measured for hu.", "$1.2345", "1,234,567",
         '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip

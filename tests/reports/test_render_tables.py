@@ -25,6 +25,7 @@ from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.evaluators.statistics.intervals import Estimate
 from qagate.reports.extras.builder.command import error_sheet
 from qagate.reports.render import html, views, words, writer
+from qagate.reports.render.language_sections import language_sections
 from qagate.reports.render.views import draw, growth, reach_of
 from qagate.reports.run import clean
 from qagate.reports.run.baselines import BASELINES
@@ -362,12 +363,10 @@ def test_a_bar_is_filled_by_its_parts() -> None:
 
 def test_every_kind_has_its_words_and_columns() -> None:
     """Headline measures a kind; columns from 1 to 10, marked below the bar; 10 after 9."""
-    kinds = views.kinds(full(5).slices)
-    assert [one.title for one in kinds] == ["Graded", "Rated", "Yes/no", "Judges"]
-    assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
-    assert "penalised" in kinds[0].rest
-    assert kinds[0].fields == ["topic"]
-    assert views.segments(kinds[3].slices[0])[0][1] == "agree"
+    sections = language_sections(full(5))
+    assert list(sections[0].shown) == ["correct", "f_score", "correct_given_attempted"]
+    assert "penalised" in sections[0].rest
+    assert sections[-1].segments[0][1] == "agree"
     declared = graded_slice(dataset="eba", kind=kind_of("rated"), pass_bar=6)
     known = (facts_dataset(declared, name="eba"),)
     for datasets, wrong in (((), 0), (known, 5)):
@@ -388,9 +387,6 @@ def test_every_kind_has_its_words_and_columns() -> None:
     )
     assert grades == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
-    declared = graded_slice(kind=kind_of("rated"), pass_bar=7)
-    found = views.sections(report(datasets=(facts_dataset(declared),)))
-    assert found["pass_bars"] == {"facts:en": 7}
 
 
 def test_figures_times_and_names_are_short() -> None:

@@ -32,6 +32,7 @@ from qagate.reports.render.first_screen import first_screen
 from qagate.reports.render.gate_families import gate_families
 from qagate.reports.render.judge_rows import judge_rows
 from qagate.reports.render.judge_words import judge_sentence
+from qagate.reports.render.language_sections import language_sections
 from qagate.reports.run import clean
 from qagate.reports.run.evidence import Change
 from qagate.reports.run.json_data import dump, ordered
@@ -77,6 +78,7 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         families=gate_families(report),
         by_slice=partial(worst_first.by_slice, report),
         judge_rows=judge_rows(report),
+        languages=language_sections(report),
         judge_words=judge_sentence(report, worst_first.telling_slices(report)),
         **views.sections(report),
     )  # fmt: skip

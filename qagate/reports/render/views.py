@@ -9,7 +9,6 @@ from typing import Any
 from qagate.evaluators.statistics.betting import DECISIVE
 from qagate.evaluators.statistics.count_table import RATINGS
 from qagate.evaluators.statistics.intervals import UNDEFINED, Estimate, Interval
-from qagate.evaluators.statistics.metrics import USAGE, columns
 from qagate.reports.render import words, worst_first
 from qagate.reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from qagate.reports.run.json_data import inner
@@ -32,11 +31,9 @@ def sections(report: Report) -> dict[str, object]:
     """Return what the templates need in addition to the report, by name."""
     records = {record.key: record for record in report.records}
     changes = report.comparison.changes if report.comparison else ()
-    declared = (one for dataset in report.datasets for one in dataset.slices.values())
     rated = (one for one in report.slices if "correct" in one.measures)
     return {
         "gates": worst_first.gates(report),
-        "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
         "records": records,
         "flips": {
             "broke": [
@@ -56,30 +53,6 @@ def fixed(value: float | None) -> str:
     """Return a share or a rating to three decimals, as all of its table have them."""
     known = value is not None and math.isfinite(value)
     return f"{round(value or 0.0, 3) + 0.0:.3f}" if known else "undefined"
-
-
-def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
-    """Return the slices of each kind, which share metrics: some ``shown`` in a table, the rest not.
-
-    ``fields`` are the metadata fields by which any of them is broken down.
-    """
-    views = []
-    for kind in dict.fromkeys(part.kind for part in slices):
-        parts = [part for part in slices if part.kind == kind]
-        every = dict.fromkeys(name for part in parts for name in part.measures)
-        names = tuple(
-            name for name in every if name not in USAGE
-        )  # a table of their own
-        shown = tuple(name for name in columns(kind) if name in names) or names[:3]
-        view = SimpleNamespace(
-            title=kind.heading, measures=names, shown=shown, slices=parts
-        )
-        view.rest = [name for name in names if name not in shown]
-        view.fields = list(
-            dict.fromkeys(name for part in parts for name in part.breakdowns)
-        )
-        views.append(view)
-    return views
 
 
 def _trend(report: Report) -> dict[str, object] | None:

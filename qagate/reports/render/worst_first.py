@@ -38,7 +38,7 @@ class LostAnswer:
 
 def slices(report: Report) -> list[str]:
     """Return the names of all slices, worst first, and each data set's pool after its slices."""
-    states = _worst_states(report)
+    states = worst_states(report)
     lost = _changes(report)
     right = {}
     for part in report.slices:
@@ -78,7 +78,7 @@ def by_slice(report: Report, parts: Iterable[Part]) -> list[Part]:
     return sorted(parts, key=lambda part: place.get(part.name, len(place)))
 
 
-def _worst_states(report: Report) -> Mapping[str, GateState]:
+def worst_states(report: Report) -> Mapping[str, GateState]:
     """Return the worst verdict on each slice, its languages' part in a pool that fails included."""
     states: dict[str, list[GateState]] = defaultdict(list)
     for gate in report.decision.gates:
@@ -160,7 +160,7 @@ def _languages_right_on(records: Sequence[Record]) -> Mapping[str, Collection[st
 
 def telling_slices(report: Report) -> list[str]:
     """Return the slices that explain the verdict: those that fail, else that are open, else all."""
-    states = _worst_states(report)
+    states = worst_states(report)
     answered = {part.name for part in report.slices if part.kind.answered}
     for state in STATES:
         names = [
