@@ -219,14 +219,23 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         fault = error.problem
-        line_text = text.split("\n")[line - 1]
-        if "\t" in line_text[: -len(line_text.lstrip()) or None]:
+        if _begins_with_tab(text, line):
             fault = "a tab before the text; indent by spaces"
         raise problem(path, line, f"not valid YAML: {fault}") from None
     except yaml.YAMLError as error:
         first_line = str(error).splitlines()[0]
         raise UsageError(f"{path}: not valid YAML: {first_line}") from None
     return document
+
+
+def _begins_with_tab(text: str, line: int) -> bool:
+    """Return whether a tab indents this line, counted from 1; the text may end before it."""
+    lines = text.split("\n")
+    if line > len(lines):
+        return False
+    line_text = lines[line - 1]
+    indent = line_text[: len(line_text) - len(line_text.lstrip())]
+    return "\t" in indent
 
 
 @dataclass(slots=True)

@@ -65,7 +65,7 @@ def test_shards_of_one_ledger_are_one_run(capital: Project, server: Loopback) ->
 def test_a_run_that_did_not_decide_goes_on(capital: Project, server: Loopback) -> None:
     """Its command may say other limits: what was left is asked under the same id."""
     words = (*specs(server.url), "qa")
-    assert capital.run_in_process("--deadline=0.000001", *words).ret == 6
+    assert capital.run_in_process("--deadline=0.001", *words).ret == 6
     with Ledger(capital.path / LEDGER, read_only=True) as ledger:
         (text,) = ledger.documents("run").values()
     assert capital.run_in_process("--deadline=100", "-q", *words).ret == 0

@@ -241,3 +241,11 @@ def new_project(path: Path) -> Project:
     made = Project(path)
     made.write("pytest.ini", INI)
     return made
+
+
+def without_last_line(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what a report says beside its last line, which tells kept answers from new ones."""
+    decision = dict(report["decision"])
+    del decision["line"]
+    del decision["cautions"]
+    return {**report, "decision": decision}
