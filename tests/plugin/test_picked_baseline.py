@@ -144,7 +144,7 @@ def test_an_anchor_is_a_second_run_to_pass(
         project.dataset("capital", {"en": answers}, yaml)
         project.run_in_process("qa")
         project.keep(folder)
-    monkeypatch.setattr("qagate.reports.extras.odds.odds.RUNS", 20)
+    monkeypatch.setattr("qagate.reports.extras.odds.odds.MOST_RUNS", 20)
     planned = project.run_in_process("--anchor=anchor", "--dry-run", "qa").stdout.str()
     assert "without --baseline" not in planned
     assert "drop (anchor) <= 0.1" in planned

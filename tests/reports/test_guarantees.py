@@ -280,7 +280,7 @@ def rated_by_a_reader(record: Record, slice_: Slice) -> Record:
 
 @pytest.mark.slow
 def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -> None:
-    """With odds of 0.91 or more if 20 % of items differ, by a good model's verdicts."""
+    """With odds of 0.90 or more if 20 % of items differ, by a good model's verdicts."""
     run, asked = operating.bundled(), set()
     for dataset in run.datasets:
         for language, slice_ in dataset.slices.items():
@@ -301,9 +301,9 @@ def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -
             ]
             alone = operating.made_run((own,), tuple(records))
             odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(
-                0.2, runs=40
+                0.2, runs=400
             )
-            assert odds.codes.get(0, 0.0) >= 0.91, slice_.name
+            assert odds.codes.get(0, 0.0) >= 0.9, slice_.name
             asked.add(slice_.name)
     assert (
         len(asked) == 21

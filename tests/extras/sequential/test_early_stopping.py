@@ -134,7 +134,7 @@ def test_what_is_spared(
     capitals: Project, server: Loopback, monkeypatch: Patch
 ) -> None:
     """The expected number of items, with and without; the gate's own line too."""
-    monkeypatch.setattr("qagate.reports.extras.odds.odds.RUNS", 5)
+    monkeypatch.setattr("qagate.reports.extras.odds.odds.MOST_RUNS", 5)
     result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))
     result.stdout.fnmatch_lines(
         [
