@@ -135,7 +135,10 @@ class ItemWorker:
         new: ReadAnswer | NoGrade,
         items_meter: Meter,
     ) -> Outcome:
-        """Return how a further answer is judged. ``new`` is the item's own answer."""
+        """Return how a further answer is judged, such as the baseline's to the same item.
+
+        ``new`` is the item's own answer. What the reading asks and costs is counted apart.
+        """
         answer = _answer_to_read(reading, new)
         meter = Meter(
             price=self._caller.price,

@@ -33,6 +33,9 @@ from qagate.reports.run.report import (
 )
 from qagate.reports.run.usage import taken, usage_estimate
 
+KEEPS_TO: Mapping[GateState, str] = {"PASS": "keeps to", "FAIL": "does not keep to"}
+"""What a decided gate on usage says of its bar."""
+
 Doubt = Callable[[Threshold], str]
 """Says why the judge's errors do not let a bar pass; empty where they do."""
 
@@ -86,23 +89,24 @@ class UsageInputs:
         bounds: Interval,
     ) -> str:
         """Return the verdict's sentence; ``bounds`` as for ``GateInputs.sentence``."""
-        name, row = threshold.measure, metrics.USAGE[threshold.measure]
-        unknown = sum(taken(one, row) is None for one in self.records)
-        stem = f"{name} {figure(estimate.value or 0.0, threshold.min, threshold.max)}"
-        words = {"PASS": "keeps to", "FAIL": "does not keep to"}
-        said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"
+        metric = metrics.USAGE[threshold.measure]
+        unknown = sum(taken(record, metric) is None for record in self.records)
+        value = figure(estimate.value or 0.0, threshold.min, threshold.max)
+        low, high = bounds
+        span = span_of(bounds)
+        if math.isinf(high):
+            span = f"{figure(low)} or any more"
         basis = [f"n={estimate.n}"]
-        basis += [f"not known of {plural(unknown, 'item')}"] if unknown else []
-        span = (
-            span_of(bounds)
-            if math.isfinite(bounds[1])
-            else f"{figure(bounds[0])} or any more"
-        )
+        if unknown:
+            basis.append(f"not known of {plural(unknown, 'item')}")
         if threshold.evidence == "confident":
             basis.append(f"95 % interval {span}")
         elif unknown:
             basis.append(f"{span} with these at either extreme")
-        return f"{stem} {said} ({', '.join(basis)})"
+        verb = KEEPS_TO.get(state, "is not shown to keep to")
+        return (
+            f"{threshold.measure} {value} {verb} {threshold.bar} ({', '.join(basis)})"
+        )
 
 
 BY_RUN = (

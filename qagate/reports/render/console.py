@@ -28,7 +28,7 @@ from qagate.reports.render.language_rows import LanguageRow, language_rows
 from qagate.reports.render.measure_words import percent, points
 from qagate.reports.render.sentence import sentence_of
 from qagate.reports.run import clean
-from qagate.reports.run.evidence import Comparison
+from qagate.reports.run.evidence import Comparison, SliceComparison
 from qagate.reports.run.report import (
     ASK_ANEW,
     LABEL,
@@ -44,6 +44,15 @@ STATE = 13  # columns of a verdict
 MAX_NAMED = 10  # changed items named
 _FEWER = "repeats left out, as the baseline has fewer"
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
+_COLUMNS = (
+    "slice",
+    "pairs",
+    "fixed",
+    "broke",
+    "new - old [95 %]",
+    "McNemar p",
+    "odds fixed : broke",
+)
 
 
 def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
@@ -234,45 +243,47 @@ def comparison(report: Report) -> Iterator[str]:
 
 
 def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
+    """Yield both runs, a row for each slice, and below it what its row has no column for."""
     yield f"{name}: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
-    yield from (
-        f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}",
-        "",
-    )
-    header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
-    yield _ROW.format(*header, "odds fixed : broke").rstrip()
-    for one in worst_first.by_slice(report, compared.slices):
+    yield f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}"
+    yield ""
+    yield _ROW.format(*_COLUMNS).rstrip()
+    for part in worst_first.by_slice(report, compared.slices):
         cells = (
-            one.name,
-            one.difference.n,
-            one.fixed,
-            one.broke,
-            words.signed(one.difference),
+            part.name,
+            part.difference.n,
+            part.fixed,
+            part.broke,
+            words.signed(part.difference),
+            words.p_value(part.p_value),
+            words.odds(part.odds),
         )
-        yield _ROW.format(
-            *cells, words.p_value(one.p_value), words.odds(one.odds)
-        ).rstrip()
-        moved = [
-            f"{name} {words.signed(found)}" for name, found in one.differences.items()
-        ]
-        lone = [
-            ("new", one.added),
-            ("removed", one.removed),
-            ("changed data", one.changed),
-        ]
-        lone += [("ungraded", one.ungraded), (_FEWER, one.repeats)]
-        moved += [f"{count:,} {what}" for what, count in lone if count]
-        if one.respelt:
-            moved.append(
-                f"{one.respelt:,} of the new ask what a removed one does but for blanks, "
-                "case or signs: spell them alike, or give both an id"
-            )
-        if one.other_golds:
-            moved.append(
-                f"{one.other_golds:,} with another gold than before: a flip may be the gold's"
-            )
-        yield from wrapped("; ".join(moved), "    ")
+        yield _ROW.format(*cells).rstrip()
+        yield from wrapped("; ".join(_beside_row(part)), "    ")
     yield from warnings(compared)
+
+
+def _beside_row(part: SliceComparison) -> Iterator[str]:
+    """Yield the further differences of a slice, and which items are not simply paired."""
+    for name, difference in part.differences.items():
+        yield f"{name} {words.signed(difference)}"
+    counts = {
+        "new": part.added,
+        "removed": part.removed,
+        "changed data": part.changed,
+        "ungraded": part.ungraded,
+        _FEWER: part.repeats,
+    }
+    for what, count in counts.items():
+        if count:
+            yield f"{count:,} {what}"
+    if part.respelt:
+        yield (
+            f"{part.respelt:,} of the new ask what a removed one does but for blanks, "
+            "case or signs: spell them alike, or give both an id"
+        )
+    if part.other_golds:
+        yield f"{part.other_golds:,} with another gold than before: a flip may be the gold's"
 
 
 def width() -> int:

@@ -76,14 +76,21 @@ def mappings_in(value: object) -> list[Json]:
 
 
 def _inspect_main(part: Part) -> tuple[str, ...]:
+    """Return the names of the score that the log's own figure is of; none if it may be several.
+
+    Samples name it with its scorer, or alone where a task has one scorer.
+    """
     results = part_of(part.head, "results")
     headline = part_of(results, "headline")
-    if not headline:
-        scores = mappings_in(results.get("scores"))
-        if len(scores) != 1:
-            return ()
-        headline = {"scorer": scores[0].get("scorer"), "score": scores[0].get("name")}
-    scorer, score = str(headline.get("scorer", "")), str(headline.get("score", ""))
+    if headline:
+        scorer = str(headline.get("scorer", ""))
+        score = str(headline.get("score", ""))
+        return f"{scorer}/{score}", score
+    scores = mappings_in(results.get("scores"))
+    if len(scores) != 1:
+        return ()
+    scorer = str(scores[0].get("scorer"))
+    score = str(scores[0].get("name"))
     return f"{scorer}/{score}", score
 
 
@@ -103,12 +110,9 @@ def _inspect_measured(part: Part) -> Mapping[str, object]:
     if "grader" in part_of(about, "model_roles"):
         return {}
     for scorer in mappings_in(about.get("scorers")):
-        grades_itself = str(scorer.get("name", "")).partition("/")[2] or str(
-            scorer.get("name", "")
-        )
-        if grades_itself.startswith("model_graded") and not part_of(
-            scorer, "options"
-        ).get("model"):
+        _, _, bare_name = str(scorer.get("name", "")).rpartition("/")
+        names_model = part_of(scorer, "options").get("model")
+        if bare_name.startswith("model_graded") and not names_model:
             return {"graders": f"the model itself, {about.get('model')}"}
     return {}
 

@@ -262,10 +262,16 @@ class _RunReader:
         return not any(path.value(row) for row in rows for path in sides)
 
     def _read_columns_of_model(self, rows: Sequence[Json]) -> None:
-        """Read a table whose columns are of several models: ``*`` in their paths is the model."""
+        """Take a model's own columns for the columns of its side, by the ``--column`` options.
+
+        ``*`` in such a path stands for the model; without ``--column score=PATH`` the column with
+        the scores has the model's bare name. Raises UsageError where there is no such column.
+        """
         model = self.choice.side
-        given = {"score": "*", **self.choice.columns}
-        columns = {role: text.replace("*", model) for role, text in given.items()}
+        patterns = {"score": "*", **self.choice.columns}
+        columns = {}
+        for role, pattern in patterns.items():
+            columns[role] = pattern.replace("*", model)
         score_path = field_path(columns["score"])
         if not any(self.rows.find(row, score_path) for row in rows):
             names = list(dict.fromkeys(str(key) for row in rows[:100] for key in row))
@@ -276,7 +282,9 @@ class _RunReader:
             )
         self.side = model
         self.choice = replace(self.choice, columns=columns)
-        score_name = given["score"].replace("*", "").strip("_-./ ") or SCORE_OF_MODEL
+        # What both models' columns have in common names the score: `acc` of `acc_*`.
+        common_name = patterns["score"].replace("*", "").strip("_-./ ")
+        score_name = common_name or SCORE_OF_MODEL
         self.rows = RowReader(form=self.form, choice=self.choice, score_name=score_name)
 
     def _check_columns(self, part: Part, rows: Sequence[Json]) -> None:

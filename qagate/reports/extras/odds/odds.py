@@ -649,12 +649,16 @@ class SimulatedSlice:
         self._pairs: dict[int, tuple[Pairing, Places, Places]] = {}
 
     def _share_that_changes_sides(self) -> float:
-        """Return the share of items that change sides if each takes the outcome of any other."""
+        """Return the share of items that would be right once and wrong once in two runs.
+
+        It is the largest that an exchange of outcomes gives: each item takes that of any other
+        with its gold label. Of a share p that is right, 2 p (1 - p) change then.
+        """
         share = 0.0
         for places, wrong in self._wrong:
-            rate = 1 - len(wrong) / len(places)
+            right = 1 - len(wrong) / len(places)
             weight = len(places) / len(self._graded)
-            share += weight * 2 * rate * (1 - rate)
+            share += weight * 2 * right * (1 - right)
         return share
 
     def _with_grades(self, records: Sequence[Record]) -> tuple[Record, ...]:

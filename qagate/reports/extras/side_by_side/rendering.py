@@ -166,18 +166,20 @@ def _capital(text: str) -> str:
 def sentence_of(runs: SideBySide) -> str:
     """Return in a sentence how many runs are shown to be worse or better than the first."""
     counts = Counter(_results_by_run(runs).values())
-    known = len(runs.runs) - 1 - counts["not comparable"]
-    of = f"{number_word(known)} other {'run' if known == 1 else 'runs'}"
-    if not known:
+    compared = len(runs.runs) - 1 - counts["not comparable"]
+    if not compared:
         return f"Nothing can be compared with {runs.first}: other judges graded the other runs."
-    parts = []
+    noun = "run" if compared == 1 else "runs"
+    others = f"{number_word(compared)} other {noun}"
+    clauses = []
     for result in ("worse", "better", "worse in part and better in part"):
-        if counts[result]:
-            verb = "is" if counts[result] == 1 else "are"
-            parts.append(f"{number_word(counts[result])} {verb} {result}")
-    if not parts:
-        return f"Of {of} none is shown to differ from {runs.first}."
-    return f"Of {of} {listed(parts)} than {runs.first}."
+        count = counts[result]
+        if count:
+            verb = "is" if count == 1 else "are"
+            clauses.append(f"{number_word(count)} {verb} {result}")
+    if not clauses:
+        return f"Of {others} none is shown to differ from {runs.first}."
+    return f"Of {others} {listed(clauses)} than {runs.first}."
 
 
 def _results_by_run(runs: SideBySide) -> Mapping[str, str]:
