@@ -46,6 +46,16 @@ ROOT = Path(__file__).parents[2]
 ORPHAN = kept(__file__, "orphan")
 
 
+@pytest.fixture(autouse=True)
+def _no_ledger_is_read() -> None:
+    """Wait for the threads that look through ledgers of earlier tests.
+
+    A process that is forked while one of them holds a lock of SQLite's waits for it for ever. The
+    product forks where there is no other thread (``processes.can_fork``).
+    """
+    until(lambda: "qa-ledger-check" not in {one.name for one in threading.enumerate()})
+
+
 @pytest.fixture(params=HOSTS)
 def kind(request: pytest.FixtureRequest) -> Iterator[Maker]:
     """Return each of the two places where an engine may run; all that is started is stopped."""
