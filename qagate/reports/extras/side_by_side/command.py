@@ -35,8 +35,6 @@ from qagate.reports.run.report_folder import check_apart, folder_of
 from qagate.reports.run.run_json import load_report
 from qagate.reports.verdict.rebuild import rebuilt
 
-TWO = 2
-
 
 def main(argv: Sequence[str]) -> int:
     """Print the runs beside the first, and write page, tables and drawings where asked."""
@@ -58,7 +56,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     given = [options.first, *options.others]
     _check_different(given)
-    if len(given) == TWO:
+    are_two = len(options.others) == 1
+    if are_two:
         lines = _item_by_item(options)
     elif options.anchor:
         raise UsageError("--anchor: is for two runs; name it as one more run here")
@@ -66,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         lines = []
     runs = [load_baseline(find_run(text)) for text in given]
     compared = count_runs(runs)
-    if len(given) > TWO:
+    if not are_two:
         lines = list(map(line, text_lines(compared)))
     if options.to:
         _check_places(runs, options.to)
