@@ -58,20 +58,29 @@ def check_shared_files(slices: Iterable[tuple[Slice, Sequence[Case]]]) -> None:
     Translated items share their ids. A file that names items by them, given for two languages,
     would answer one of the two with the answers to the other.
     """
-    answered: dict[tuple[Path, str], tuple[Slice, Case]] = {}
+    by_file: dict[Path, list[tuple[Slice, Sequence[Case]]]] = {}
     for slice_, cases in slices:
-        if slice_.recorded is None or not _names_ids(slice_.recorded):
-            continue
+        if slice_.recorded is not None:
+            by_file.setdefault(slice_.recorded.resolve(), []).append((slice_, cases))
+    for path, sharing in by_file.items():
+        if len(sharing) > 1 and _names_ids(path):
+            _check_one_question_an_answer(path, sharing)
+
+
+def _check_one_question_an_answer(
+    path: Path, slices: Sequence[tuple[Slice, Sequence[Case]]]
+) -> None:
+    answered: dict[str, tuple[Slice, Case]] = {}
+    for slice_, cases in slices:
         for case in cases:
             if case.recorded is None:
                 continue
-            answer = (slice_.recorded.resolve(), case.id)
-            other_slice, other_case = answered.setdefault(answer, (slice_, case))
+            other_slice, other_case = answered.setdefault(case.id, (slice_, case))
             if other_case.question != case.question:
                 raise UsageError(
-                    f"{slice_.recorded}: its answer to {shown(case.id)} is given for "
-                    f"{other_slice.name} and for {slice_.name}, which ask two questions; give each "
-                    "a file of its own, or items ids of their own"
+                    f"{path}: its answer to {shown(case.id)} is given for {other_slice.name} and "
+                    f"for {slice_.name}, which ask two questions; give each a file of its own, or "
+                    "items ids of their own"
                 )
 
 
